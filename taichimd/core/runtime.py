@@ -10,7 +10,7 @@ import platform
 import re
 import subprocess
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from functools import wraps
 from importlib import import_module
@@ -37,6 +37,8 @@ from taichimd.core.processes import take_device
 from taichimd.core.signals import interrupted
 from taichimd.core.tracing import keep_lookups
 
+DeviceFunction = Callable[..., Any]
+"""A function that kernels call on the device, as a dataclass of what a factory returns declares it."""
 TESTED = ("1.3", "1.4")
 """Minor versions of quadrants that the tests run; it promises no compatibility between them."""
 

@@ -3,13 +3,14 @@
 Noise is that of the system's own seed and of the atom's number in its system. Steps are those of the whole batch.
 """
 
-from types import SimpleNamespace
+from dataclasses import replace
 from typing import Any
 
 from taichimd.core.arguments import Number, device_helper, kernel, types_of
 from taichimd.core.runtime import ti
 from taichimd.ensembles.barostats import layout as barostats
 from taichimd.ensembles.bath_arrays import BatchBathArrays
+from taichimd.ensembles.functions import EnsembleFunctions
 from taichimd.ensembles.thermostats import layout as thermostats
 from taichimd.ensembles.thermostats.layout import SEED, ledger_size
 from taichimd.ensembles.thermostats.ledger import OwnLedger
@@ -17,7 +18,7 @@ from taichimd.system.cell import taken_cells
 from taichimd.system.state import Atoms
 
 
-def of_each_system(of: Any, real: Any, moves_cell: bool) -> Any:
+def of_each_system(of: EnsembleFunctions, real: Any, moves_cell: bool) -> EnsembleFunctions:
     """Device functions that take `BatchBathArrays` in place of the arrays of ledger and bath.
 
     Args:
@@ -114,11 +115,9 @@ def of_each_system(of: Any, real: Any, moves_cell: bool) -> Any:
         for i in range(n):
             atoms.vel[i] = rescaled(i, atoms.vel[i], bath)
 
-    own: dict[str, Any] = {"prepare": prepare, "refresh": refresh} if hasattr(of, "prepare") else {}
+    own: dict[str, Any] = {"prepare": prepare, "refresh": refresh} if of.prepare else {}
     if moves_cell:
         own = {"add_components": add_components, "add_virial": add_virial, "collect": collect}
-    return SimpleNamespace(
-        **vars(of)
-        | own
-        | {"add_kinetic": add_kinetic, "rescale": rescale, "rescaled": rescaled, "close_step": close_step}
+    return replace(
+        of, add_kinetic=add_kinetic, rescale=rescale, rescaled=rescaled, close_step=close_step, **own
     )

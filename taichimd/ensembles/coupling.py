@@ -8,6 +8,7 @@ import numpy as np
 
 from taichimd.core.errors import SettingsError
 from taichimd.ensembles.batch_coupling import of_each_system
+from taichimd.ensembles.functions import EnsembleFunctions
 from taichimd.ensembles.registry import NVE, Barostat, BerendsenNPT, Ensemble
 
 
@@ -47,6 +48,16 @@ class Coupling:
     def moves_cell(self) -> bool:
         """Whether there is a barostat."""
         return self.kind.moves_cell
+
+    @property
+    def acts_every_period(self) -> bool:
+        """Whether a barostat acts once in several steps, in a step apart."""
+        return self.moves_cell and self.period > 1
+
+    @property
+    def acts_every_step(self) -> bool:
+        """Whether what acts on the whole system does so at the end of every step."""
+        return self.whole and not self.acts_every_period
 
     @property
     def settles(self) -> bool:
@@ -89,7 +100,7 @@ def coupling_of(ensemble: Ensemble, driving_force: tuple[float, float, float] | 
 
 
 @cache
-def coupling_functions(coupling: Coupling, real: Any, by_slot: bool) -> Any:
+def coupling_functions(coupling: Coupling, real: Any, by_slot: bool) -> EnsembleFunctions:
     """Device functions of a thermostat or barostat."""
     functions = coupling.kind.device_functions(coupling, real, by_slot)
     return of_each_system(functions, real, coupling.moves_cell) if coupling.batch else functions

@@ -4,21 +4,42 @@ The lists learn of the deformation since they were made, F = 1 + E: pairs farthe
 (1 - |E|) reach - 2 u, if no atom is farther than u from where the deformation alone would have brought it.
 """
 
+from dataclasses import dataclass
 from functools import cache
-from types import SimpleNamespace
 from typing import Any
 
-from taichimd.core.arguments import Number, device_helper, kernel, types_of
-from taichimd.core.runtime import in_double, ti
+from taichimd.core.arguments import Kernel, Number, device_helper, kernel, types_of
+from taichimd.core.runtime import DeviceFunction, in_double, ti
 from taichimd.ensembles.matrices import square
-from taichimd.neighbours.control import BUILDING
+from taichimd.neighbours.control import Control
 from taichimd.neighbours.sorted_atoms import BINS, LAYOUT, REACH
 from taichimd.system.cell import MOST_STRETCH, NEAR_LIST, ONLY, VERLET_LIST, taken_cells
 
 
+@dataclass(frozen=True)
+class CellFunctions:
+    """Device functions of the cell; a cell at rest has `strayed` alone.
+
+    Attributes:
+        moves: whether the cell moves on the device. strayed: whether an atom is too far from where a list was made.
+        deform: begins the drift of a cell. drifted: by how much a position changes then.
+        forget: no strain since lists were made. lay_out: bins of the search in the present cells.
+        shift: renews vectors of images. listed: kernel that tells of new lists.
+    """
+
+    moves: bool
+    strayed: DeviceFunction
+    deform: DeviceFunction | None = None
+    drifted: DeviceFunction | None = None
+    forget: DeviceFunction | None = None
+    lay_out: DeviceFunction | None = None
+    shift: DeviceFunction | None = None
+    listed: Kernel | None = None
+
+
 @cache
-def cell_functions(real: Any, moves: bool, batch: bool = False) -> Any:
-    """Device functions of the cell. Of one at rest there is `strayed` alone.
+def cell_functions(real: Any, moves: bool, batch: bool = False) -> CellFunctions:
+    """The functions of one kind of cell.
 
     Args:
         real: ti.f64 or ti.f32, of the atoms; cells are float64.
@@ -54,7 +75,7 @@ def cell_functions(real: Any, moves: bool, batch: bool = False) -> Any:
         return far
 
     if not moves:
-        return SimpleNamespace(moves=False, strayed=strayed)
+        return CellFunctions(False, strayed)
 
     @in_double
     def deform(k, cells: ti.template()):
@@ -118,18 +139,20 @@ def cell_functions(real: Any, moves: bool, batch: bool = False) -> Any:
     def lay_out(control: ti.template(), sort: ti.template(), cells: ti.template()):
         """Bins of the search in the present cells; no build is due if some have become too narrow. May hold a loop of its own."""
         if ti.static(not batch):
-            if control[BUILDING] == 1:
-                control[BUILDING] = laid_out(ONLY, 0, sort.grid, sort.bins, sort.reach, sort.radius2, cells)
+            if control[Control.building] == 1:
+                control[Control.building] = laid_out(
+                    ONLY, 0, sort.grid, sort.bins, sort.reach, sort.radius2, cells
+                )
         else:
             for k in range(cells.vectors.shape[0]):
                 # A cell that is left out, because of the bins of another one, is laid out by the host.
-                if control[BUILDING] == 1:
+                if control[Control.building] == 1:
                     bins, reach = ti.Vector([0, 0, 0]), ti.Vector([0, 0, 0])
                     for a in ti.static(range(3)):
                         bins[a] = sort.layouts[LAYOUT * k + BINS + a]
                         reach[a] = sort.layouts[LAYOUT * k + REACH + a]
                     if laid_out(k, 8 * k, sort.grid, bins, reach, sort.radius2, cells) == 0:
-                        control[BUILDING] = 0
+                        control[Control.building] = 0
 
     @ti.func
     def owner(left, most, systems):
@@ -184,7 +207,4 @@ def cell_functions(real: Any, moves: bool, batch: bool = False) -> Any:
         else:
             listed_one(ONLY, near, built, images, cells)
 
-    return SimpleNamespace(
-        moves=True, strayed=strayed, deform=deform, drifted=drifted, forget=forget, lay_out=lay_out, shift=shift,
-        listed=listed,
-    )  # fmt: skip
+    return CellFunctions(True, strayed, deform, drifted, forget, lay_out, shift, listed)

@@ -1,10 +1,10 @@
 """What every enumeration over lists needs: the parameters of a tuple, the vector of an entry."""
 
+from dataclasses import dataclass
 from functools import cache
-from types import SimpleNamespace
 from typing import Any
 
-from taichimd.core.runtime import ti
+from taichimd.core.runtime import DeviceFunction, ti
 from taichimd.enumerate.parameters import reader
 from taichimd.enumerate.terms import Terms
 from taichimd.neighbours.kernels import through_image
@@ -49,9 +49,30 @@ def load_matrix(source: ti.template(), i):
     return ti.Matrix([[source[9 * i + 3 * a + b] for b in ti.static(range(3))] for a in ti.static(range(3))])
 
 
+@dataclass(frozen=True)
+class Access:
+    """Device functions that look things up for one set of terms.
+
+    Attributes:
+        read_pair, read_body: a row of parameters from a table; None without such a term.
+        kind_of: species of an atom. pair_parameters, body_parameters: parameters of a tuple's species.
+        visit: distance vector, its square and species of the neighbour of an entry. neighbour_of: the neighbour itself.
+        reach2: square of the longest distance at which two species take part in any triple.
+    """
+
+    read_pair: DeviceFunction | None
+    read_body: DeviceFunction | None
+    kind_of: DeviceFunction
+    pair_parameters: DeviceFunction
+    body_parameters: DeviceFunction
+    visit: DeviceFunction
+    neighbour_of: DeviceFunction
+    reach2: DeviceFunction
+
+
 @cache
-def access(terms: Terms, real: Any, layout: int) -> Any:
-    """Device functions that look things up for one set of terms, computed in `real`.
+def access(terms: Terms, real: Any, layout: int) -> Access:
+    """The functions for one set of terms, computed in `real`.
 
     With one species its parameters are read once, into registers (`shared`), not once per tuple.
     """
@@ -101,7 +122,7 @@ def access(terms: Terms, real: Any, layout: int) -> Any:
         reach = body_parameters(table, shared, a, b, b).reach
         return reach * reach
 
-    return SimpleNamespace(
+    return Access(
         read_pair=read_pair,
         read_body=read_body,
         kind_of=kind_of,

@@ -17,15 +17,8 @@ from typing import Any
 from taichimd.core.arguments import Number, View, kernel, types_of
 from taichimd.core.runtime import ti
 from taichimd.enumerate.reproducible_sum import COARSE, FINE, added, total_of
-from taichimd.enumerate.triple_tiles import (
-    SPREAD,
-    STRENGTHS,
-    WHOLE,
-    Placed,
-    TripletFunction,
-    in_units,
-    store_whole,
-)
+from taichimd.enumerate.terms import TripletFunction
+from taichimd.enumerate.triple_tiles import SPREAD, STRENGTHS, WHOLE, Placed, in_units, store_whole
 
 
 @ti.func

@@ -5,20 +5,34 @@ in the order of the other one: the sum of slot s starts from its two-body part, 
 then its own t > s. `compact` computes the same sums, in the same order, in registers.
 """
 
+from dataclasses import dataclass
 from functools import cache
-from types import SimpleNamespace
 from typing import Any
 
-from taichimd.core.runtime import ti
+from taichimd.core.runtime import DeviceFunction, ti
 from taichimd.enumerate.access import access, slope_vector
 from taichimd.enumerate.live import following
 from taichimd.enumerate.terms import BondOrder, Terms
 from taichimd.neighbours.rows import slot
 
 
+@dataclass(frozen=True)
+class ThirdBodies:
+    """Device functions of what a third body adds to a bond order.
+
+    Attributes:
+        weigh: weight of a third body, and its slope. both: `zeta` of two bonds.
+        zeta_slopes: slopes of both to the two lengths and the cosine.
+    """
+
+    weigh: DeviceFunction
+    both: DeviceFunction
+    zeta_slopes: DeviceFunction
+
+
 @cache
-def third_bodies(functions: BondOrder) -> Any:
-    """Device functions `weigh`, `both` and `zeta_slopes` of one bond order."""
+def third_bodies(functions: BondOrder) -> ThirdBodies:
+    """The functions of one bond order."""
 
     @ti.func
     def weigh(r, p: ti.template()):
@@ -46,12 +60,24 @@ def third_bodies(functions: BondOrder) -> Any:
         t_z, t_bond, t_third, t_cos = functions.zeta(r_t, r_s, cosine, q)
         return ti.Vector([s_z, s_bond, s_third, s_cos, t_z, t_bond, t_third, t_cos])
 
-    return SimpleNamespace(weigh=weigh, both=both, zeta_slopes=zeta_slopes)
+    return ThirdBodies(weigh, both, zeta_slopes)
+
+
+@dataclass(frozen=True)
+class BondOrderLoops:
+    """Device functions for one atom with any number of neighbours.
+
+    Attributes:
+        bonds: energies, and slopes to each zeta. forces: chain rule through every zeta.
+    """
+
+    bonds: DeviceFunction
+    forces: DeviceFunction
 
 
 @cache
-def bond_order_loops(terms: Terms, real: Any, layout: int) -> Any:
-    """Device functions `bonds` and `forces` for one atom with any number of neighbours."""
+def bond_order_loops(terms: Terms, real: Any, layout: int) -> BondOrderLoops:
+    """The loops of one bond order."""
     assert terms.bond_order is not None
     functions = terms.bond_order.function
     third = third_bodies(functions)
@@ -136,4 +162,4 @@ def bond_order_loops(terms: Terms, real: Any, layout: int) -> Any:
                 kept.partial[slot(i, s, n, width, layout)] = own
             s = following(mask, s + 1, m)
 
-    return SimpleNamespace(bonds=bonds, forces=forces)
+    return BondOrderLoops(bonds, forces)

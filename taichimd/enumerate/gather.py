@@ -14,11 +14,11 @@ neighbours, and `gather` combines them with the reverse ones, found through the 
 run over the near list, which has a defined order.
 """
 
+from dataclasses import dataclass
 from functools import cache
-from types import SimpleNamespace
 from typing import Any
 
-from taichimd.core.runtime import computed_in, ti
+from taichimd.core.runtime import DeviceFunction, computed_in, ti
 from taichimd.enumerate.access import access, distance_vector, slope_vector
 from taichimd.enumerate.bond_order import bond_order_loops
 from taichimd.enumerate.bond_order_registers import MAX_IN_REGISTERS, compact_function
@@ -32,9 +32,25 @@ AHEAD = 2
 """Entries that a thread of a GPU reads at a time: their latencies pass together."""
 
 
+@dataclass(frozen=True)
+class AtomFunctions:
+    """Device functions of one atom.
+
+    Attributes:
+        partials: stores what the energy of the atom does to its neighbours; the energy.
+        gather: then, force and virial of the atom. pairs: sums over its pairs; None where angles are sums over neighbours.
+        compact: whether atoms with few neighbours are done in registers.
+    """
+
+    partials: DeviceFunction
+    gather: DeviceFunction
+    pairs: DeviceFunction | None = None
+    compact: bool = False
+
+
 @cache
-def gather_functions(terms: Terms, real: Any, term: Any, layout: int, straight: bool = True) -> Any:
-    """Device functions of one force field: `pairs` for pair potentials, else `partials` and `gather`.
+def gather_functions(terms: Terms, real: Any, term: Any, layout: int, straight: bool = True) -> AtomFunctions:
+    """The functions of one force field: `pairs` for pair potentials, else `partials` and `gather`.
 
     Args:
         terms: the tuple functions.
@@ -205,4 +221,4 @@ def gather_functions(terms: Terms, real: Any, term: Any, layout: int, straight: 
                 s = following(mask, s + 1, m)
         return force, virial
 
-    return SimpleNamespace(pairs=pairs, partials=partials, gather=gather, compact=bool(few))
+    return AtomFunctions(partials, gather, pairs, compact=bool(few))

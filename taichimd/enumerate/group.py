@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from taichimd.core.arguments import Selection, View, device_helper
+from taichimd.core.runtime import DeviceFunction
 from taichimd.enumerate.terms import ByTuple, Terms
 from taichimd.neighbours.near_list import GroupArrays
 from taichimd.neighbours.rows import NearRows, Rows
@@ -48,6 +49,16 @@ class Group:
         return self.pairs_after_bodies and not self.by_tuple.pairs
 
     @property
+    def reads_neighbour_positions(self) -> bool:
+        """Whether the loop that gathers forces reads positions of neighbours, and must not change positions."""
+        return self.in_moments or self.pairs_after_bodies
+
+    @property
+    def lanes_find_force(self) -> bool:
+        """Whether threads that share an atom find its whole force together."""
+        return self.threads_per_atom > 1 and not (self.terms.many_body or self.by_tuple.pairs)
+
+    @property
     def fields(self) -> dict[str, frozenset[str]]:
         """What its kernels take of each table of `GroupArrays`."""
         terms, kept = self.terms, set()
@@ -76,6 +87,32 @@ class Group:
         return GroupArrays.only(**parts)
 
 
+@dataclass(frozen=True)
+class GroupFunctions:
+    """Device functions of a group, as kernels of steps and evaluations call them.
+
+    Attributes:
+        cut: makes near lists that are fit for the positions. unfit: whether they have too little room.
+        cutters: threads of an atom in `cut`.
+        all_stages: forces of all atoms, and what is wanted besides.
+        first_stage: of lists alone, as all that follow: forces of pairs; partial forces of three-body terms.
+        in_lanes: forces of pairs where several threads share an atom.
+        gathered: after the first pass, force and virial of an atom, and energy of pairs that are added then.
+        force_of: of pairs alone, the force that the threads of an atom find together.
+        pairs_beforehand: whether, before `gathered`, `in_lanes` does the pairs.
+    """
+
+    cut: DeviceFunction
+    unfit: DeviceFunction
+    cutters: int
+    all_stages: DeviceFunction
+    first_stage: DeviceFunction | None = None
+    in_lanes: DeviceFunction | None = None
+    gathered: DeviceFunction | None = None
+    force_of: DeviceFunction | None = None
+    pairs_beforehand: bool = False
+
+
 class GroupView(View):
     """Lists and arrays of a group with the atoms, as device functions take them.
 
@@ -84,6 +121,9 @@ class GroupView(View):
         places_end: number of packed positions, of atoms and images. cut_end: threads of a cut.
         pairs_end: threads of pair forces. stepping: whether the forces are those of a step.
     """
+
+    verlet: Any
+    near: Any
 
     def at(self, pos: Any) -> Any:
         """The same with other positions."""

@@ -20,11 +20,11 @@ That sums of products of unit vectors replace sums over angles: A. P. Bartok, R.
 """
 
 from functools import cache
-from types import SimpleNamespace
 from typing import Any
 
 from taichimd.core.runtime import computed_in, ti
 from taichimd.enumerate.access import access, distance_vector, neighbour
+from taichimd.enumerate.gather import AtomFunctions
 from taichimd.enumerate.live import following, marked
 from taichimd.enumerate.terms import MOMENTS, Terms
 from taichimd.neighbours.rows import ATOM_MAJOR, slot
@@ -34,8 +34,8 @@ AHEAD = 4
 
 
 @cache
-def moment_functions(terms: Terms, real: Any, term: Any, layout: int) -> Any:
-    """Device functions `partials` and `gather`, made and called as those of `gather_functions`."""
+def moment_functions(terms: Terms, real: Any, term: Any, layout: int) -> AtomFunctions:
+    """Functions that are made and called as those of `gather_functions`."""
     assert terms.angle is not None
     weight, pair, kinds = terms.angle.function, terms.pair, terms.n_kinds
     has_pair = pair is not None
@@ -207,4 +207,4 @@ def moment_functions(terms: Terms, real: Any, term: Any, layout: int) -> Any:
                     virial += ti.cast(d.outer_product(theirs_too), real)
         return force, virial
 
-    return SimpleNamespace(partials=partials, gather=gather, compact=False)
+    return AtomFunctions(partials, gather)

@@ -17,8 +17,9 @@ from taichimd.enumerate.outputs import Outputs
 from taichimd.enumerate.queued import goes
 from taichimd.enumerate.reproducible_sum import empty_sums
 from taichimd.enumerate.row_sums import across, threads_of_row
+from taichimd.enumerate.terms import TripletFunction
 from taichimd.enumerate.triple_forces import NUMBERS, WHEN, store_shares, with_pair
-from taichimd.enumerate.triple_tiles import STRENGTHS, TripletFunction
+from taichimd.enumerate.triple_tiles import STRENGTHS
 from taichimd.neighbours.control import CONTROL
 from taichimd.neighbours.rows import NearRows, VerletRows, row_layout, whole_warps
 from taichimd.system.state import Atoms

@@ -17,8 +17,9 @@ from taichimd.enumerate.near_sides import Limits, in_warps, threads_of_search, v
 from taichimd.enumerate.queued import goes
 from taichimd.enumerate.reproducible_sum import empty_sums, total_of, with_term
 from taichimd.enumerate.row_sums import together
+from taichimd.enumerate.terms import TripletFunction
 from taichimd.enumerate.triple_items import Spans
-from taichimd.enumerate.triple_tiles import SPREAD, STRENGTHS, WHOLE, TripletFunction, in_units, store_whole
+from taichimd.enumerate.triple_tiles import SPREAD, STRENGTHS, WHOLE, in_units, store_whole
 from taichimd.neighbours.control import CONTROL
 from taichimd.neighbours.masks import how_many_below
 from taichimd.neighbours.rows import NearRows, VerletRows, row_layout, slot

@@ -9,13 +9,12 @@ which is Fan et al., Comput. Phys. Commun. 218, 10 (2017), eqs. 28 and 30, for e
 Sums run over the near list, which is in the order of the user's numbers.
 """
 
-from types import SimpleNamespace
 from typing import Any
 
 from taichimd.core.arguments import View, device_helper
 from taichimd.core.runtime import computed_in, ti
 from taichimd.enumerate.access import access, store_matrix
-from taichimd.enumerate.group import Group
+from taichimd.enumerate.group import Group, GroupFunctions
 from taichimd.enumerate.reproducible_sum import ALL, FORCE, store_function
 from taichimd.enumerate.terms import EACH_ATOM, NEIGHBOUR_SUM, PAIR_FORCES
 from taichimd.neighbours.prune import prune_functions
@@ -26,8 +25,8 @@ class OfAtom(View):
     """The numbers of an atom, as attributes."""
 
 
-def passes_functions(group: Group, variant: Any, thermostat: Any, box: Any) -> Any:
-    """Device functions of a term of passes, with the names and arguments of `program.forces`."""
+def passes_functions(group: Group, variant: Any, thermostat: Any, box: Any) -> GroupFunctions:
+    """Device functions of a term of passes."""
     assert group.terms.passes is not None
     real, term, backend = variant.real, variant.term, variant.backend
     store = store_function(thermostat, variant.coupling.driven)
@@ -156,7 +155,4 @@ def passes_functions(group: Group, variant: Any, thermostat: Any, box: Any) -> A
     def cut(g: ti.template(), most_drift2, control: ti.template(), cells: ti.template()):
         pruning.prune(g, most_drift2, control, cells)
 
-    return SimpleNamespace(
-        cut=cut, unfit=pruning.unfit, cutters=1, all_stages=all_stages, helped=False, reads_neighbour_positions=False,
-        force_of=None,
-    )  # fmt: skip
+    return GroupFunctions(cut, pruning.unfit, 1, all_stages)

@@ -4,28 +4,27 @@ ReaxFF is one: it has solvers that loop until they are done. A step takes the fo
 left with each atom; of the group it cuts the near list alone, whose entries stand in any order.
 """
 
-from types import SimpleNamespace
 from typing import Any
 
 from taichimd.core.runtime import ti
 from taichimd.enumerate.access import load_matrix
-from taichimd.enumerate.group import Group
+from taichimd.enumerate.group import Group, GroupFunctions
 from taichimd.enumerate.reproducible_sum import ALL, FORCE
-from taichimd.neighbours.control import ANY_TIME, BLOWN, NONE, REBUILD, REMAINING, STALE, STEP
+from taichimd.neighbours.control import ANY_TIME, NONE, STEP, Control
 from taichimd.neighbours.prune import prune_functions, threads_of_cut
 
 
 @ti.func
 def goes(when, control: ti.template()):  # type: ignore[valid-type, no-untyped-def]
     """Whether lists are fit, and a run that asks is where it asks for."""
-    no = control[REBUILD] != 0 or control[STALE] != 0
+    no = control[Control.rebuild] != 0 or control[Control.stale] != 0
     if when != ANY_TIME:
-        no = no or control[BLOWN] != NONE or (control[REMAINING] == 0) == (when == STEP)
+        no = no or control[Control.blown] != NONE or (control[Control.remaining] == 0) == (when == STEP)
     return ti.cast(not no, ti.i32)
 
 
-def queued_functions(group: Group, variant: Any, thermostat: Any, box: Any) -> Any:
-    """Device functions of such a group, with the names and arguments of `program.forces`."""
+def queued_functions(group: Group, variant: Any, thermostat: Any, box: Any) -> GroupFunctions:
+    """Device functions of such a group."""
     cutters = threads_of_cut(variant.backend, has_pairs=True)
     pruning = prune_functions(
         group.terms.n_kinds, variant.backend, False, False, box, cutters, number=group.number
@@ -42,7 +41,4 @@ def queued_functions(group: Group, variant: Any, thermostat: Any, box: Any) -> A
     def cut(g: ti.template(), most_drift2, control: ti.template(), cells: ti.template()):
         pruning.prune(g, most_drift2, control, cells)
 
-    return SimpleNamespace(
-        cut=cut, unfit=pruning.unfit, cutters=cutters, all_stages=all_stages, helped=False, reads_neighbour_positions=False,
-        force_of=None,
-    )  # fmt: skip
+    return GroupFunctions(cut, pruning.unfit, cutters, all_stages)

@@ -16,11 +16,11 @@ something would be lost; so its last bit is set beforehand, which is 2^-90 or le
 Terms of float32 kernels are added in float64, too: what 32 bits hold would not be enough.
 """
 
+from dataclasses import dataclass
 from functools import cache
-from types import SimpleNamespace
 from typing import Any
 
-from taichimd.core.runtime import ti
+from taichimd.core.runtime import DeviceFunction, ti
 from taichimd.enumerate.access import store_matrix
 
 BITS = 36
@@ -76,14 +76,27 @@ def symmetric(six):
     return ti.Matrix([[x, xy, xz], [xy, y, yz], [xz, yz, z]])
 
 
-@cache
-def pair_sums(real: Any) -> Any:
+@dataclass(frozen=True)
+class SumFunctions:
     """Device functions for force, energy and virial of an atom from its pairs.
 
-    They are `empty`, `add`, `store`, `results` and `virial` (of wants between `FORCE` and `ALL`).
-
-    `length` is that of the sums of a force alone.
+    Attributes:
+        empty: sums of nothing. add: a pair to sums. store: what sums make. results: the same, as values.
+        virial: components of the virial, of wants between `FORCE` and `ALL`.
+        length: of the sums of a force alone.
     """
+
+    empty: DeviceFunction
+    add: DeviceFunction
+    store: DeviceFunction
+    results: DeviceFunction
+    virial: DeviceFunction
+    length: int
+
+
+@cache
+def pair_sums(real: Any) -> SumFunctions:
+    """The functions for atoms of one precision."""
 
     @ti.func
     def empty(want: ti.template()):
@@ -137,9 +150,7 @@ def pair_sums(real: Any) -> Any:
         terms = ti.static(_TERMS[want])
         return ti.Vector([total_of(sums[k], sums[terms + k]) for k in ti.static(range(3, terms))])
 
-    return SimpleNamespace(
-        empty=empty, add=add, store=store, results=results, virial=virial, length=2 * _TERMS[FORCE],
-    )  # fmt: skip
+    return SumFunctions(empty, add, store, results, virial, length=2 * _TERMS[FORCE])
 
 
 def store_function(thermostat: Any, driven: bool) -> Any:

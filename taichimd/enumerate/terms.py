@@ -73,6 +73,31 @@ class Passes:
 
 
 @dataclass(frozen=True)
+class TripletFunction:
+    """An energy u = strength * factor(a) * f(a, b, c) of squared sides a = r_ij^2, b = r_ik^2, c = r_jk^2, and du/da.
+
+    Attributes:
+        pair: `(r2) -> w`, what is computed once for each pair.
+        constants: `(a) -> vector`, what is computed once for each pair (i, j), of `width` numbers.
+        energy: `(constants, a, b, c, w_b, w_c) -> f`.
+        slope: likewise, for du/da.
+        energy_factor, slope_factor: `(a, w_a) -> factor`.
+        alone: `(a, b, c) -> u / strength`, of a triple for itself.
+        degree: see `Evaluator`.
+    """
+
+    pair: Any
+    constants: Any
+    width: int
+    energy: Any
+    slope: Any
+    energy_factor: Any
+    slope_factor: Any
+    alone: Any
+    degree: int = 0
+
+
+@dataclass(frozen=True)
 class Triples:
     """A sum over triples of atoms whose sides are short enough, for what asks how it changes with one atom.
 
@@ -81,7 +106,7 @@ class Triples:
             c = r_jk^2.
         strengths: (kinds, kinds, kinds).
         cutoff: that each side is below, angstrom. product_cutoff: whose cube their product is below.
-        whole: the energy as an `enumerate.triple_tiles.TripletFunction`, where all triples count.
+        whole: the energy as a `TripletFunction`, where all triples count.
     """
 
     function: Any

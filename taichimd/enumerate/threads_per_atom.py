@@ -5,11 +5,11 @@ they have found. Sums are exact (`reproducible_sum`): the bits are those of one 
 al., Comput. Phys. Commun. 192, 97 (2015).)
 """
 
+from dataclasses import dataclass
 from functools import cache
-from types import SimpleNamespace
 from typing import Any
 
-from taichimd.core.runtime import threads_per_atom, ti
+from taichimd.core.runtime import DeviceFunction, threads_per_atom, ti
 from taichimd.enumerate.gather import gather_functions
 from taichimd.enumerate.reproducible_sum import FORCE, pair_sums
 from taichimd.enumerate.row_sums import together
@@ -32,12 +32,22 @@ def threads_for(terms: Terms, backend: str, n_atoms: int, all_pairs: bool, by_tu
     return CHUNK if terms.short_body else max(2, threads_per_atom(backend, n_atoms, ENOUGH))
 
 
-@cache
-def atom_sums(real: Any, lanes: int) -> Any:
-    """Device function `store`, for `lanes` threads side by side that share atom i: its force is what they have all found.
+@dataclass(frozen=True)
+class LaneSums:
+    """Device functions for threads side by side that share an atom. All threads of a warp must call them.
 
-    All threads of a warp must call it; those for which `does` is false store nothing. Before it, `all_of` has what they have found.
+    Attributes:
+        all_of: what the threads of an atom have found together.
+        store: the force from that; threads for which `does` is false store nothing.
     """
+
+    all_of: DeviceFunction
+    store: DeviceFunction
+
+
+@cache
+def atom_sums(real: Any, lanes: int) -> LaneSums:
+    """The functions for `lanes` threads of an atom."""
     sums = pair_sums(real)
     log2 = lanes.bit_length() - 1
 
@@ -51,17 +61,27 @@ def atom_sums(real: Any, lanes: int) -> Any:
         if does and thread % lanes == 0:
             sums.store(i, total, energy, force, virial, FORCE)
 
-    return SimpleNamespace(empty=sums.empty, store=store, all_of=all_of, results=sums.results)
+    return LaneSums(all_of, store)
+
+
+@dataclass(frozen=True)
+class SharedPairs:
+    """Device functions of pair forces on CUDA.
+
+    Attributes:
+        forces: of all atoms, in a loop of its own over a number of threads, whole warps.
+        force_of: on the atom of one thread of a caller's loop.
+    """
+
+    forces: DeviceFunction
+    force_of: DeviceFunction
 
 
 @cache
-def shared_pairs(terms: Terms, real: Any, term: Any, lanes: int) -> Any:
-    """Device functions on CUDA: `forces` of all atoms, and `force_of` for one thread of a caller's loop.
-
-    `forces` holds its own loop over a number of threads, whole warps.
-    """
+def shared_pairs(terms: Terms, real: Any, term: Any, lanes: int) -> SharedPairs:
+    """The functions for `lanes` threads of an atom."""
     atom = gather_functions(terms, real, term, CHUNKED)
-    sums = atom_sums(real, lanes)
+    sums, shared = pair_sums(real), atom_sums(real, lanes)
 
     @ti.func
     def found_by(thread, does, n, width, shift_bits, rows: ti.template(), table: ti.template()):
@@ -75,14 +95,14 @@ def shared_pairs(terms: Terms, real: Any, term: Any, lanes: int) -> Any:
         for thread in range(threads):
             does = thread // lanes < n and control[frozen] == 0
             found = found_by(thread, does, n, width, shift_bits, rows, table)
-            sums.store(thread // lanes, thread, does, found, energy, force, virial)
+            shared.store(thread // lanes, thread, does, found, energy, force, virial)
 
     @ti.func
     def force_of(thread, does, n, width, shift_bits, rows: ti.template(), table: ti.template()):
         """Force on the atom that a thread shares. All threads of a warp call it."""
-        total = sums.all_of(found_by(thread, does, n, width, shift_bits, rows, table))
+        total = shared.all_of(found_by(thread, does, n, width, shift_bits, rows, table))
         # Under Taichi a name keeps its first type: `_` cannot be a number, then a matrix.
         f, _energy, _virial = sums.results(total, FORCE)
         return f
 
-    return SimpleNamespace(forces=forces, force_of=force_of)
+    return SharedPairs(forces, force_of)

@@ -49,6 +49,28 @@ class Tiling:
         """Of a block."""
         return (self.side // self.each) ** 2 // self.split
 
+    @property
+    def high(self) -> int:
+        """Rows of threads of a tile."""
+        return self.side // self.each
+
+    @property
+    def wide(self) -> int:
+        """Threads of a row of a block."""
+        return self.high // self.split
+
+    @property
+    def breadth(self) -> int:
+        """Atoms j of a block."""
+        return self.side // self.split
+
+    def apart(self, shared: bool) -> tuple[int, int]:
+        """How far the atoms i of a thread, and its atoms j, are from each other.
+
+        On CUDA threads side by side have atoms side by side; elsewhere a thread has four in a row.
+        """
+        return (self.high, self.wide) if shared else (1, 1)
+
     def tiles(self, n: int) -> int:
         """Tiles of n atoms."""
         return -(-n // self.side)

@@ -15,7 +15,7 @@ from typing import Any
 from taichimd.core.runtime import ti
 from taichimd.enumerate.access import access
 from taichimd.enumerate.group import Group
-from taichimd.neighbours.control import LONGEST, OVERFULL, REBUILD, STALE
+from taichimd.neighbours.control import Control
 from taichimd.neighbours.kernels import through_image
 from taichimd.neighbours.limits import PAIRS, SKIN, limit_of
 from taichimd.neighbours.packed import opposite, squared, to_neighbour
@@ -42,7 +42,7 @@ def tuple_lists_function(group: Group, real: Any, term: Any, backend: str) -> An
     """
     terms = group.terms
     has_pair, has_body = group.by_tuple.pairs, group.by_tuple.bodies
-    longest, overfull = LONGEST + group.number, OVERFULL + group.number
+    longest, overfull = Control.longest_near + group.number, Control.overfull + group.number
     is_bond_order = terms.bond_order is not None
     far = terms.short_body  # pairs are then found in the Verlet list
     n_kinds = terms.n_kinds
@@ -54,7 +54,7 @@ def tuple_lists_function(group: Group, real: Any, term: Any, backend: str) -> An
     def due(near_width, control: ti.template()):
         """1 between a cut that fits its rows and the end of that cut."""
         yes = 0
-        if control[STALE] != 0 and control[REBUILD] == 0 and control[longest] <= near_width and control[overfull] == 0:  # fmt: skip
+        if control[Control.stale] != 0 and control[Control.rebuild] == 0 and control[longest] <= near_width and control[overfull] == 0:  # fmt: skip
             yes = 1
         return yes
 
@@ -167,7 +167,7 @@ def tuple_lists_function(group: Group, real: Any, term: Any, backend: str) -> An
 
     @ti.func
     def list_tuples(g: ti.template(), control: ti.template()):
-        """Between the cut and its end. Lists that do not fit set OVERFULL, and the host makes room."""
+        """Between the cut and its end. Lists that do not fit set Control.overfull, and the host makes room."""
         t = g.tuples
         if ti.static(far):
             count(g.verlet, g, control)

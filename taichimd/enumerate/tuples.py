@@ -10,12 +10,19 @@ particle decomposition has. But for angle terms, which `moments` never enumerate
 pair and three-body terms within the cutoff of both up in one partial force.
 """
 
+from dataclasses import dataclass
 from functools import cache
-from types import SimpleNamespace
 from typing import Any
 
-from taichimd.core.runtime import computed_in, ti
-from taichimd.enumerate.access import access, distance_vector, neighbour, slope_vector, straight_vector
+from taichimd.core.runtime import DeviceFunction, computed_in, ti
+from taichimd.enumerate.access import (
+    Access,
+    access,
+    distance_vector,
+    neighbour,
+    slope_vector,
+    straight_vector,
+)
 from taichimd.enumerate.bond_order import third_bodies
 from taichimd.enumerate.live import BITS, following, marked
 from taichimd.enumerate.reproducible_sum import ALL, FORCE, pair_sums
@@ -36,9 +43,24 @@ VECTOR = 16
 """Pairs that a CPU evaluates side by side, in a loop without branches: compilers make vector instructions of it."""
 
 
+@dataclass(frozen=True)
+class PairTuples:
+    """Device functions of a pair term by tuple.
+
+    Attributes:
+        evaluate: u'/r of all pairs, in a loop of its own. slope: of one pair.
+        pairs: sums over the pairs of an atom. add_up: forces of all atoms on CUDA, in a loop of its own.
+    """
+
+    evaluate: DeviceFunction
+    slope: DeviceFunction
+    pairs: DeviceFunction
+    add_up: DeviceFunction
+
+
 @cache
-def pair_tuples(terms: Terms, real: Any, term: Any, on_gpu: bool) -> Any:
-    """Device functions of a pair term: `evaluate` and `add_up`, which hold their own loops, `pairs`, of one atom, and `slope`.
+def pair_tuples(terms: Terms, real: Any, term: Any, on_gpu: bool) -> PairTuples:
+    """The functions of a pair term.
 
     Args:
         terms: the tuple functions.
@@ -119,12 +141,39 @@ def pair_tuples(terms: Terms, real: Any, term: Any, on_gpu: bool) -> Any:
                 total = pairs(i, thread % CHUNK, CHUNK, n, shift_bits, rows, table, t, FORCE)
             shared.store(i, thread, does, total, energy, force, virial)
 
-    return SimpleNamespace(evaluate=evaluate, slope=slope, pairs=pairs, add_up=add_up)
+    return PairTuples(evaluate, slope, pairs, add_up)
+
+
+@dataclass(frozen=True)
+class TripletTuples:
+    """Device functions of a three-body term by tuple.
+
+    Attributes:
+        partials: fills the partial forces of `gather` in loops of its own. vectors: derivatives of one triplet.
+    """
+
+    partials: DeviceFunction
+    vectors: DeviceFunction
+
+
+@dataclass(frozen=True)
+class TripletValues:
+    """Device functions of the value of a triplet.
+
+    Attributes:
+        inside: whether it acts. slopes: its energy, and slopes to both lengths and the cosine.
+        zetas: what it adds to both zetas. bond: energy and slopes of a bond. Both of a bond order alone.
+    """
+
+    inside: DeviceFunction
+    slopes: DeviceFunction
+    zetas: DeviceFunction | None = None
+    bond: DeviceFunction | None = None
 
 
 @cache
-def triplet_tuples(terms: Terms, real: Any, term: Any, layout: int) -> Any:
-    """Device functions of a three-body term: `partials`, which fills those of `gather` in loops of its own, and `vectors`.
+def triplet_tuples(terms: Terms, real: Any, term: Any, layout: int) -> TripletTuples:
+    """The functions of a three-body term.
 
     Args:
         terms: the tuple functions, without a pair term.
@@ -261,11 +310,11 @@ def triplet_tuples(terms: Terms, real: Any, term: Any, layout: int) -> Any:
                 if ti.static(want == ALL and not is_bond_order):
                     energy[i] = e
 
-    return SimpleNamespace(partials=partials, vectors=vectors)
+    return TripletTuples(partials, vectors)
 
 
-def _angle(terms: Terms, look: Any) -> Any:
-    """Of a triplet or angle term: `inside`, whether it acts; `slopes`, its energy and slopes to r_s, r_u, cosine."""
+def _angle(terms: Terms, look: Access) -> TripletValues:
+    """The value of a triplet or angle term."""
     function = terms.triplet.function if terms.triplet else None
     weight = terms.angle.function if terms.angle else None
     is_triplet = terms.triplet is not None
@@ -294,11 +343,11 @@ def _angle(terms: Terms, look: Any) -> Any:
             h_cos = 2.0 * scale * (w_s * w_u)
         return h, h_s, h_u, h_cos
 
-    return SimpleNamespace(inside=inside, slopes=slopes)
+    return TripletValues(inside, slopes)
 
 
-def _bond_order(terms: Terms, look: Any) -> Any:
-    """The same of a bond order, in whose place `slopes` has no energy; what triplets add to zetas, and the bond's part."""
+def _bond_order(terms: Terms, look: Access) -> TripletValues:
+    """The value of a bond order's triplet; its `slopes` have no energy."""
     assert terms.bond_order is not None
     functions = terms.bond_order.function
     third = third_bodies(functions)
@@ -341,4 +390,4 @@ def _bond_order(terms: Terms, look: Any) -> Any:
         g_s, g_u, g_cos = third.zeta_slopes(w_s, dw_s, w_u, dw_u, at_s, at_u, z)
         return 0.0, g_s, g_u, g_cos
 
-    return SimpleNamespace(inside=inside, slopes=slopes, zetas=zetas, bond=bond)
+    return TripletValues(inside, slopes, zetas, bond)

@@ -23,10 +23,10 @@ from taichimd.core.errors import SettingsError, StructureError
 from taichimd.core.runtime import ti
 from taichimd.core.scalars import is_number
 from taichimd.enumerate.near_triangles import near_triangle_kernel
-from taichimd.enumerate.terms import Terms, Triples
+from taichimd.enumerate.terms import Terms, Triples, TripletFunction
 from taichimd.enumerate.triangles import triangle_kernel
 from taichimd.enumerate.triple_forces import gather_kernel
-from taichimd.enumerate.triple_tiles import TripletFunction, tile_kernels
+from taichimd.enumerate.triple_tiles import tile_kernels
 from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.bound import Bound
 from taichimd.forcefields.code import Code, code_of

@@ -13,7 +13,7 @@ from taichimd.forcefields.bound import BODIES, Bound, bound
 from taichimd.forcefields.fingerprint import fingerprint_of
 from taichimd.forcefields.table import ANY
 from taichimd.forcefields.term import PAIR, PASSES, QUEUED, Source, Term
-from taichimd.neighbours.control import MOST_GROUPS
+from taichimd.neighbours.control import MAX_GROUPS
 
 DAY = 86400.0
 ALL_PAIRS = "all-pairs"
@@ -353,9 +353,9 @@ class ForceField:
                 groups[-1].append(one)
             else:
                 groups.append([one])
-        if len(groups) > MOST_GROUPS:
+        if len(groups) > MAX_GROUPS:
             raise SettingsError(
-                f"{self.name}: a sum of {len(groups)} potentials; expected at most {MOST_GROUPS}: write some "
+                f"{self.name}: a sum of {len(groups)} potentials; expected at most {MAX_GROUPS}: write some "
                 "of them as one function"
             )
         found: list[Bound] = []

@@ -13,10 +13,11 @@ from taichimd.enumerate.near_triangles import near_triangle_kernel
 from taichimd.enumerate.near_triples import Later, near_energy_kernel, shares_of
 from taichimd.enumerate.outputs import Outputs
 from taichimd.enumerate.reproducible_sum import FORCE
+from taichimd.enumerate.terms import TripletFunction
 from taichimd.enumerate.triangles import triangle_kernel
 from taichimd.enumerate.triple_forces import gather_kernel, place_kernel
 from taichimd.enumerate.triple_items import Tiling, of_systems, slope_items
-from taichimd.enumerate.triple_tiles import PairSums, TripletFunction, tile_kernels
+from taichimd.enumerate.triple_tiles import PairSums, tile_kernels
 from taichimd.forcefields.triple_energies import (
     EnergyTiles,
     WholeEnergy,

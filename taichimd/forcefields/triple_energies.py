@@ -7,15 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.core.runtime import literals, ti
+from taichimd.enumerate.terms import TripletFunction
 from taichimd.enumerate.triple_items import TILING, Spans, energy_items, of_systems
-from taichimd.enumerate.triple_tiles import (
-    LOST,
-    SPREAD,
-    UNIT,
-    Placed,
-    TripletFunction,
-    tile_kernels,
-)
+from taichimd.enumerate.triple_tiles import LOST, SPREAD, UNIT, Placed, tile_kernels
 
 Whole = tuple[int, int]
 """An energy in multiples of `enumerate.triple_tiles.UNIT` and of its square: their sums have no order."""

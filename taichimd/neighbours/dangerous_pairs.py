@@ -9,11 +9,10 @@ Bins are looked through one farther than the search does. An atom that has gone 
 build, as do too many to look after.
 """
 
-from types import SimpleNamespace
-from typing import Any
+from dataclasses import dataclass
 
-from taichimd.core.runtime import ti
-from taichimd.neighbours.control import FAST, REBUILD
+from taichimd.core.runtime import DeviceFunction, ti
+from taichimd.neighbours.control import Control
 from taichimd.neighbours.sorted_atoms import Sorted
 
 TOLERANCE = 4e-3
@@ -64,15 +63,27 @@ def lacks_pair(i, lane, most2, pos: ti.template(), built_at: ti.template(), b: t
     return lacks
 
 
-def dangerous_pairs_functions(backend: str) -> Any:
-    """Device functions `note`, and `look`, which asks for a build if the list lacks a pair, and holds its own loop."""
+@dataclass(frozen=True)
+class DangerousPairs:
+    """Device functions that tell whether a list lacks a pair.
+
+    Attributes:
+        note: notes an atom that has gone far. look: asks for a build if the list lacks a pair, in a loop of its own.
+    """
+
+    note: DeviceFunction
+    look: DeviceFunction
+
+
+def dangerous_pairs_functions(backend: str) -> DangerousPairs:
+    """The functions for a backend."""
     at_a_time = ATOMS_AT_A_TIME[backend]
     some, one_in = MAX_FAST[backend]
 
     @ti.func
     def note(i, n, gone2, most2, b: ti.template(), control: ti.template()):
         """Note an atom that has gone sqrt(gone2), farther than half the skin sqrt(most2); 1 if that is too far, or one too many."""
-        at = ti.atomic_add(control[FAST], 1)
+        at = ti.atomic_add(control[Control.far_atoms], 1)
         farthest = ti.sqrt(most2) + 0.5 * ti.sqrt(b.radius2) / ti.max(b.reach[0], b.reach[1], b.reach[2])
         too_far = 1
         # A comparison with NaN is false.
@@ -84,12 +95,12 @@ def dangerous_pairs_functions(backend: str) -> Any:
     @ti.func
     def look(n, most2, pos: ti.template(), built_at: ti.template(), b: ti.template(), control: ti.template(), frozen):  # fmt: skip
         for thread in range(at_a_time * LANES):
-            number = ti.min(control[FAST], n) if control[REBUILD] == 0 else 0
+            number = ti.min(control[Control.far_atoms], n) if control[Control.rebuild] == 0 else 0
             at = thread // LANES
             while at < number:
                 if lacks_pair(b.order[at], thread % LANES, most2, pos, built_at, b) == 1:
-                    control[REBUILD] = 1
+                    control[Control.rebuild] = 1
                     control[frozen] = 1
                 at += at_a_time
 
-    return SimpleNamespace(note=note, look=look)
+    return DangerousPairs(note, look)

@@ -6,17 +6,17 @@ are, never folded: it does not depend on when or where the list was built. Sums 
 depend on their order (`enumerate.reproducible_sum`), or go over the near list, which is ordered (`prune`).
 """
 
+from dataclasses import dataclass
 from functools import cache
-from types import SimpleNamespace
 from typing import Any
 
-from taichimd.core.arguments import kernel, types_of
-from taichimd.core.runtime import ti
-from taichimd.neighbours.control import CLOSE, CONTROL, IMAGE_X, LONGEST, MOST, MOST_GROUPS, NONE, OVERFULL
-from taichimd.neighbours.inner_search import LEFT
+from taichimd.core.arguments import Kernel, kernel, types_of
+from taichimd.core.runtime import DeviceFunction, ti
+from taichimd.neighbours.control import CONTROL, MAX_GROUPS, NONE, Control
 from taichimd.neighbours.rows import VerletRows
 from taichimd.neighbours.scan import scan, scan_ends
-from taichimd.neighbours.search import search_functions
+from taichimd.neighbours.search.bins import LEFT
+from taichimd.neighbours.search.functions import search_functions
 from taichimd.neighbours.sorted_atoms import Search
 from taichimd.system.state import CARRIED, SPARE_ATOMS, Atoms
 
@@ -30,9 +30,23 @@ def through_image(d, entry, shift_bits, shifts: ti.template()):
     return d
 
 
+@dataclass(frozen=True)
+class ListKernels:
+    """Kernels of the Verlet list.
+
+    Attributes:
+        build: sorts the atoms in space and fills the list. refill: fills again, into rows that have grown.
+        rebuild: the device function of `build`.
+    """
+
+    build: Kernel
+    refill: Kernel
+    rebuild: DeviceFunction
+
+
 @cache
-def list_kernels(real: Any, how: Search, layout: int, carried: int = 0) -> Any:
-    """Kernels `build` and `refill`, and the device function `rebuild`, for one precision and one list layout.
+def list_kernels(real: Any, how: Search, layout: int, carried: int = 0) -> ListKernels:
+    """The kernels for one precision and one list layout.
 
     Args:
         real: ti.f64 or ti.f32, of the atoms.
@@ -83,13 +97,13 @@ def list_kernels(real: Any, how: Search, layout: int, carried: int = 0) -> Any:
 
     @ti.func
     def forget(control: ti.template()):
-        for g in ti.static(range(MOST_GROUPS)):
-            control[LONGEST + g] = 0
-            control[OVERFULL + g] = 0
-        control[MOST] = 0
-        control[CLOSE] = NONE
+        for g in ti.static(range(MAX_GROUPS)):
+            control[Control.longest_near + g] = 0
+            control[Control.overfull + g] = 0
+        control[Control.longest_row] = 0
+        control[Control.coincident] = NONE
         for a in ti.static(range(3)):
-            control[IMAGE_X + a] = 0
+            control[Control.largest_image + a] = 0
 
     @kernel(types, atoms=Atoms.only("n", "ident"), rows=VerletRows, control=CONTROL, sort=how.sorted)
     def refill(atoms, rows, control, sort):
@@ -112,7 +126,7 @@ def list_kernels(real: Any, how: Search, layout: int, carried: int = 0) -> Any:
         # Ends of loops are worked out here: elsewhere each costs a GPU a kernel of one thread.
         scanning, searching = scan_ends(n_bins), find.end_for(n)
         for i in range(n):
-            ground = find.ground_of(i, sort)
+            ground = find.bins.ground_of(i, sort)
             b, t = bin_of(atoms.pos[i], sort.grid, ground.grid, ground.bins, ground.periodic)
             if ti.static(how.batch):
                 b += ground.first_bin
@@ -147,7 +161,9 @@ def list_kernels(real: Any, how: Search, layout: int, carried: int = 0) -> Any:
             sort.sorted_of[mine] = at
             sort.turns[at] = t
             sort.bin_of[at] = b
-            find.fold(at, n, x - find.corner(t, find.ground_of(at, sort), sort), t, sort.folded)
+            find.bins.fold(
+                at, n, x - find.bins.corner(t, find.bins.ground_of(at, sort), sort), t, sort.folded
+            )
             rows.built_at[at] = x
         fill_rows(n, searching, rows, control, atoms.ident, sort)
 
@@ -159,4 +175,4 @@ def list_kernels(real: Any, how: Search, layout: int, carried: int = 0) -> Any:
         """Sort the atoms in space and fill the list. Launch: one thread per atom or bin."""
         rebuild(atoms.n, atoms, own, old, old_own, rows, control, sort, True)
 
-    return SimpleNamespace(build=build, refill=refill, rebuild=rebuild)
+    return ListKernels(build, refill, rebuild)

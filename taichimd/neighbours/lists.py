@@ -5,25 +5,13 @@ from math import ceil
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from taichimd.core.errors import CapacityError
 from taichimd.core.host_copies import on_host
 from taichimd.core.memory import bytes_of
 from taichimd.core.runtime import ti
 from taichimd.neighbours.batch_list import BatchList
-from taichimd.neighbours.control import (
-    BUILDS,
-    BUILT,
-    CLOSE,
-    CUTS,
-    DONE,
-    MOST_GROUPS,
-    OVERFULL,
-    PASSES,
-    REBUILD,
-    control_size,
-)
+from taichimd.neighbours.control import Control, control_size
 from taichimd.neighbours.near_list import NearList
 from taichimd.neighbours.skins import Skins
 from taichimd.neighbours.verlet_list import VerletList
@@ -106,9 +94,9 @@ class Lists:
         near = self.cutoff + self.skins.inner if self.near_list else built
         return near, built, self.verlet.sort.most_image
 
-    def look(self) -> NDArray[np.int32]:
+    def look(self) -> Control:
         """The control array as the device has left it; waits for the device."""
-        self._seen = on_host(self.control)
+        self._seen = Control(on_host(self.control))
         return self._seen
 
     def outdate(self) -> None:
@@ -150,12 +138,12 @@ class Lists:
 
     def due(self) -> bool:
         """Whether `renew` has anything to do."""
-        return self._outdated or bool(self._seen[REBUILD])
+        return self._outdated or bool(self._seen.rebuild)
 
     def renew(self, frame: Frame) -> bool:
         """Bring the lists up to date as far as the last `look` or `outdate` tells; whether anything was done.
 
-        Does not wait for the device. A build whose rows or images did not fit leaves REBUILD set, which the
+        Does not wait for the device. A build whose rows or images did not fit leaves `rebuild` set, which the
         next `look` will see and the next `renew` mend; meanwhile kernels do nothing.
         """
         if not self.due():
@@ -184,12 +172,12 @@ class Lists:
             self.verlet.grow(self._state, frame, self.control, seen)
         else:
             if self._outdated:
-                seen[OVERFULL : OVERFULL + MOST_GROUPS] = 0
+                seen.overfull[:] = 0
             grown = [near.grow(seen) for near in self.near]
             if not any(grown) and self.age and self.most_age == NEVER:
                 self.expected = 0.5 * (self.expected + self.age)
                 self._trust = min(2 * self._trust + 1, MOST_BUILDS)
-                if self.skins.learn(self.age, int(seen[CUTS])):
+                if self.skins.learn(self.age, seen.cuts):
                     self._set_limits()
                     self._trust = 0
             self.verlet.build(self._state, frame, self.cutoff + self.skins.outer, self.control)
@@ -198,12 +186,12 @@ class Lists:
                 near.set_places(self.verlet.shifts.shape[0])
         self.age = 0
         self._outdated = False
-        seen[REBUILD] = 0
+        seen.rebuild = 0
         return True
 
     def atom_too_close(self) -> int:
         """User's number of the atom that made `renew` raise `StructureError`."""
-        return int(self._seen[CLOSE])
+        return self._seen.coincident
 
     def batches(self, remaining: int) -> int:
         """Kernel calls before the host looks again: until the list will be outdated, by experience.
@@ -218,11 +206,11 @@ class Lists:
     def count(self, steps: int) -> None:
         """Take note of the steps, and the builds, that the last kernel calls have done."""
         self.age += steps
-        if self._seen[BUILDS]:
-            self.verlet.builds += int(self._seen[BUILDS])
-            self.age = int(self._seen[DONE] - self._seen[BUILT])
+        if self._seen.builds:
+            self.verlet.builds += self._seen.builds
+            self.age = self._seen.done - self._seen.built_at
         # Calls behind a list's end have done nothing, and say nothing of the next ones.
-        passes = (int(self._seen[PASSES]) - self._passes) % 2**32
+        passes = (self._seen.passes - self._passes) % 2**32
         self._passes += passes
         if passes:
             self._pace = max(0.5 * (self._pace + steps / passes), 1.0)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from taichimd.core.arguments import Array, Bundle
 from taichimd.core.memory import FEWER, array, bytes_of, bytes_of_number, require
 from taichimd.core.runtime import ti
-from taichimd.neighbours.control import LONGEST, OVERFULL
+from taichimd.neighbours.control import Control
 from taichimd.neighbours.limits import limits, limits_size
 from taichimd.neighbours.rows import NearRows, roomy_width, row_width
 from taichimd.neighbours.skins import Skins
@@ -97,17 +97,17 @@ class NearList:
             values = limits(self._cutoffs, self._pair_cutoffs, skins.inner, skins.outer)
             self.near.limits2.from_numpy(values.astype(self._state.numpy_real))
 
-    def grow(self, seen: NDArray[np.int32]) -> bool:
+    def grow(self, seen: Control) -> bool:
         """Make room for what the last cut has found, by the control array; whether there was too little.
 
         Raises:
             CapacityError: it does not fit the memory.
         """
-        if seen[OVERFULL + self.number]:
+        if seen.overfull[self.number]:
             self.tuples.grow()
-            seen[OVERFULL + self.number] = 0
+            seen.overfull[self.number] = 0
             return True
-        need = int(seen[LONGEST + self.number])
+        need = int(seen.longest_near[self.number])
         if not self.present or need <= self.near.width:
             return False
         self.near.width = roomy_width(need, self._state.n)

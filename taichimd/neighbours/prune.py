@@ -17,11 +17,11 @@ and entries are put in order afterwards.
 (`enumerate.reproducible_sum`).
 """
 
-from types import SimpleNamespace
+from dataclasses import dataclass
 from typing import Any
 
-from taichimd.core.runtime import ti
-from taichimd.neighbours.control import CUTS, LONGEST, OVERFULL, REBUILD, STALE
+from taichimd.core.runtime import DeviceFunction, ti
+from taichimd.neighbours.control import Control
 from taichimd.neighbours.limits import LARGEST, LARGEST_PAIR, PAIRS, SMALLEST_PAIR, UNITS, limit_of
 from taichimd.neighbours.packed import opposite, packed, squared, to_neighbour
 from taichimd.neighbours.rows import (
@@ -53,6 +53,18 @@ def threads_of_cut(backend: str, has_pairs: bool) -> int:
     return CHUNK if row_layout(backend) == CHUNKED and has_pairs else 1
 
 
+@dataclass(frozen=True)
+class PruneFunctions:
+    """Device functions of the cut of a near list.
+
+    Attributes:
+        prune: cuts the list if it is stale, in loops of its own. unfit: whether its rows have too little room.
+    """
+
+    prune: DeviceFunction
+    unfit: DeviceFunction
+
+
 def prune_functions(
     n_kinds: int,
     backend: str,
@@ -62,8 +74,8 @@ def prune_functions(
     threads: int,
     pair_rows: bool = False,
     number: int = 0,
-) -> Any:
-    """Device functions `prune`, which cuts the near list if it is stale and holds its own parallel loops, and `unfit`.
+) -> PruneFunctions:
+    """The functions for the near list of a group.
 
     Args:
         n_kinds: species.
@@ -79,7 +91,7 @@ def prune_functions(
     layout = body_layout(backend) if ordered else rows
     shared = threads > 1
     ahead = AHEAD_SHARED if shared else AHEAD[rows]
-    longest, overfull = LONGEST + number, OVERFULL + number
+    longest, overfull = Control.longest_near + number, Control.overfull + number
 
     @ti.func
     def place_of(keeps, kept, thread):
@@ -141,7 +153,7 @@ def prune_functions(
     @ti.func
     def prune(g: ti.template(), most_drift2, control: ti.template(), cells: ti.template()):
         for k in range(g.places_end):
-            if control[STALE] != 0 and control[REBUILD] == 0:
+            if control[Control.stale] != 0 and control[Control.rebuild] == 0:
                 per_angstrom = ti.cast(g.near.limits2[UNITS], ti.f64)
                 if k < g.n:
                     g.near.places[k] = packed(g.near.pos[k], per_angstrom)
@@ -151,12 +163,12 @@ def prune_functions(
         for thread in range(g.cut_end):
             n, near_width = g.n, g.near.width
             i = ti.min(thread // threads, n - 1)
-            does = thread < n * threads and control[STALE] != 0 and control[REBUILD] == 0
+            does = thread < n * threads and control[Control.stale] != 0 and control[Control.rebuild] == 0
             m = 0
             if does:
                 m = g.verlet.count[i]
                 if box.strayed(i, g.near.pos[i], g.verlet.made_at[i], most_drift2, False, cells) == 1:
-                    control[REBUILD] = 1
+                    control[Control.rebuild] = 1
             kept, pairs = 0, 0
             if is_left(does, shared):
                 kept, pairs = cut_row(i, thread, m, n, g.verlet.width, near_width, g.verlet.shift_bits, g)
@@ -173,13 +185,13 @@ def prune_functions(
                         control[overfull] = 1
         if ti.static(ordered and shared):
             for i in range(g.n):
-                if control[STALE] != 0 and control[REBUILD] == 0:
+                if control[Control.stale] != 0 and control[Control.rebuild] == 0:
                     n, near_width, shift_bits = g.n, g.near.width, g.verlet.shift_bits
                     for s in range(1, ti.min(g.near.count[i], near_width)):
                         insert(i, s, g.near.entries[slot(i, s, n, near_width, layout)], n, near_width, shift_bits, g.ident, g.near.entries, layout)  # fmt: skip
         if ti.static(with_reverse):
             for i in range(g.n):
-                if control[STALE] != 0 and control[REBUILD] == 0:
+                if control[Control.stale] != 0 and control[Control.rebuild] == 0:
                     n, near_width, shift_bits = g.n, g.near.width, g.verlet.shift_bits
                     mask = (1 << shift_bits) - 1
                     for s in range(ti.min(g.near.count[i], near_width)):
@@ -197,7 +209,7 @@ def prune_functions(
         """Whether the rows of a cut have too little room. Serial."""
         return ti.cast(control[longest] > near_width, ti.i32) | ti.cast(control[overfull] != 0, ti.i32)
 
-    return SimpleNamespace(prune=prune, unfit=unfit)
+    return PruneFunctions(prune, unfit)
 
 
 def close_cut_function(box: Any) -> Any:
@@ -209,12 +221,12 @@ def close_cut_function(box: Any) -> Any:
 
     @ti.func
     def close_cut(unfit, control: ti.template(), cells: ti.template()):
-        if control[STALE] != 0 and control[REBUILD] == 0:
+        if control[Control.stale] != 0 and control[Control.rebuild] == 0:
             if unfit != 0:
-                control[REBUILD] = 1
+                control[Control.rebuild] = 1
             else:
-                control[STALE] = 0
-                control[CUTS] += 1
+                control[Control.stale] = 0
+                control[Control.cuts] += 1
                 if ti.static(box.moves):
                     box.forget(NEAR_LIST, cells)
 

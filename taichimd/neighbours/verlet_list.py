@@ -11,7 +11,7 @@ from taichimd.core.errors import CapacityError, StructureError
 from taichimd.core.memory import FEWER, array, require
 from taichimd.core.runtime import backend, literals, ti
 from taichimd.neighbours import kernels as nk
-from taichimd.neighbours.control import CLOSE, IMAGE_X, IMAGE_Z, MOST, NONE
+from taichimd.neighbours.control import NONE, Control
 from taichimd.neighbours.grid import Grid, make_grid
 from taichimd.neighbours.rows import CHUNKED, roomy_width, row_layout
 from taichimd.neighbours.scan import scan_size
@@ -178,29 +178,31 @@ class VerletList:
             self.sort.folded.fill(0)  # numbers, also behind the last atom
         return error
 
-    def unfit(self, seen: NDArray[np.int32]) -> bool:
-        """Whether the last build, by the control array `seen` after it, had too little room or bad input."""
-        images = seen[IMAGE_X : IMAGE_Z + 1] > self.most_image
-        return self.builds > 0 and bool(seen[MOST] > self.width or images.any() or seen[CLOSE] != NONE)
+    def unfit(self, seen: Control) -> bool:
+        """Whether the last build, by what the control array says after it, had too little room or bad input."""
+        images = seen.largest_image > self.most_image
+        return self.builds > 0 and bool(
+            seen.longest_row > self.width or images.any() or seen.coincident != NONE
+        )
 
-    def grow(self, state: State, frame: Frame, control: Any, seen: NDArray[np.int32]) -> None:
+    def grow(self, state: State, frame: Frame, control: Any, seen: Control) -> None:
         """Make room for what the last build has counted, and fill again.
 
         Args:
             state: the atoms.
             frame: the lattice.
-            control: the control array.
+            control: see `control`.
             seen: its content after the build.
 
         Raises:
             StructureError: two atoms less than 0.02 angstrom apart (or an atom and its own image).
             CapacityError: more entries than memory or 32-bit entries can hold.
         """
-        if seen[CLOSE] != NONE:
-            raise self._refuse(state, frame, int(seen[CLOSE]))
-        if seen[MOST] > self.width:
-            self._reserve_rows(state, int(seen[MOST]))
-        images = seen[IMAGE_X : IMAGE_Z + 1].astype(np.int64)
+        if seen.coincident != NONE:
+            raise self._refuse(state, frame, seen.coincident)
+        if seen.longest_row > self.width:
+            self._reserve_rows(state, seen.longest_row)
+        images = seen.largest_image.astype(np.int64)
         self._set_images(np.maximum(self.most_image, images), state.n)
         with literals(state.real):
             self._kernels(state).refill(state, self, control, self.sort)

@@ -23,7 +23,7 @@ from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
 from taichimd.core.runtime import ti
 from taichimd.ensembles.bath_arrays import BathArrays
 from taichimd.ensembles.coupling import Coupling, coupling_functions
-from taichimd.neighbours.control import CONTROL, FAST, NONE, REBUILD, STALE
+from taichimd.neighbours.control import CONTROL, NONE, Control
 from taichimd.neighbours.dangerous_pairs import (
     ATOMS_AT_A_TIME,
     LANES,
@@ -133,7 +133,7 @@ def shared_kernels(real: Any, coupling: Coupling, near_list: bool, backend: str)
             here = atoms.ident[i]
             at = shared.slot[here] - shared.first
             own = at >= 0 and shared.slot[here] < shared.last
-            if own and control[REBUILD] == 0 and shared.words[DONE] < looked + ahead:
+            if own and control[Control.rebuild] == 0 and shared.words[DONE] < looked + ahead:
                 kick = (0.5 * dt * atoms.inverse_mass[i]) * atoms.force[i]
                 v = atoms.vel[i] + kick
                 if kicks == 2:
@@ -154,7 +154,7 @@ def shared_kernels(real: Any, coupling: Coupling, near_list: bool, backend: str)
         for _ in range(1):
             met = LISTS * shared.words[FAR]
             if shared.words[DONE] < looked + ahead:
-                if control[REBUILD] == 0:
+                if control[Control.rebuild] == 0:
                     shared.words[DONE] = looked + ahead
                 else:
                     met += WAITS
@@ -181,7 +181,7 @@ def shared_kernels(real: Any, coupling: Coupling, near_list: bool, backend: str)
         """
         for _ in range(1):
             if ti.static(not near_list):
-                control[FAST] = 0
+                control[Control.far_atoms] = 0
             least, most = NONE, 0
             for p in range(shared.processes):
                 what = shared.everyone[p * shared.width + shared.width - 1]
@@ -189,7 +189,7 @@ def shared_kernels(real: Any, coupling: Coupling, near_list: bool, backend: str)
                 done = ti.cast(what[2], ti.i32)
                 least, most = ti.min(least, done), ti.max(most, done)
                 if what[0] != 0.0 or what[1] >= 0.0:
-                    control[REBUILD] = 1
+                    control[Control.rebuild] = 1
             # What lies in `mine` before the first step need not be positions.
             shared.words[ALIKE] = ti.cast(least == most and most > 0, ti.i32)
         for i in range(atoms.n):
@@ -201,14 +201,14 @@ def shared_kernels(real: Any, coupling: Coupling, near_list: bool, backend: str)
                 gone2 = gone.dot(gone)
                 if not gone2 <= near2:
                     if ti.static(near_list):
-                        control[STALE] = 1
+                        control[Control.stale] = 1
                     elif note(i, atoms.n, gone2, near2, sort, control) == 1:
                         shared.words[FAR] = 1
         if ti.static(not near_list):
             for thread in range(at_a_time * LANES):
                 number = 0
                 if shared.words[ALIKE] == 1 and shared.words[FAR] == 0:
-                    number = ti.min(control[FAST], atoms.n)
+                    number = ti.min(control[Control.far_atoms], atoms.n)
                 at = thread // LANES
                 while at < number:
                     if lacks_pair(sort.order[at], thread % LANES, near2, atoms.pos, listed_at, sort) == 1:

@@ -23,7 +23,7 @@ from taichimd.ensembles.barostats.layout import RAN_AWAY
 from taichimd.ensembles.batch_bath import BatchBath
 from taichimd.ensembles.registry import NVE, Ensemble
 from taichimd.forcefields.base import ForceField
-from taichimd.neighbours.control import BLOWN, NONE
+from taichimd.neighbours.control import NONE, Control
 from taichimd.program import explosion
 from taichimd.program.accepted import accepted, check_system
 from taichimd.program.batchable import called, errors_name, listed
@@ -324,9 +324,9 @@ class Batch(NotCopied):
                 atom = RAN_AWAY if number in ran else int(np.argmin(own))
                 self._stop(number, explosion.of_step(member, atom, most**0.5))
         control = self.device.lists.control
-        flags = control.to_numpy()
-        flags[BLOWN] = NONE
-        control.from_numpy(flags)
+        seen = Control(control.to_numpy())
+        seen.blown = NONE
+        control.from_numpy(seen.values)
 
     def _stop(self, number: int, error: TaichimdError) -> None:
         """From now on a system stands still, at a place that makes sense: the others do not notice."""

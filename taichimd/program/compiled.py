@@ -1,16 +1,17 @@
 """All groups of a force field as device functions, and what kernels of one group each have in common."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
-from types import SimpleNamespace
 from typing import Any
 
 from taichimd.core.arguments import Kernel, Selection, View, device_helper, kernel
-from taichimd.core.runtime import ti
+from taichimd.core.runtime import DeviceFunction, ti
 from taichimd.ensembles.bath_arrays import BatchBathArrays
 from taichimd.ensembles.coupling import coupling_functions
-from taichimd.ensembles.moving_cell import cell_functions
-from taichimd.enumerate.group import GroupView, view
+from taichimd.ensembles.functions import EnsembleFunctions
+from taichimd.ensembles.moving_cell import CellFunctions, cell_functions
+from taichimd.enumerate.group import GroupFunctions, GroupView, view
 from taichimd.enumerate.outputs import Outputs
 from taichimd.enumerate.passes import passes_functions
 from taichimd.enumerate.queued import queued_functions
@@ -19,7 +20,7 @@ from taichimd.neighbours.near_list import GroupArrays
 from taichimd.neighbours.prune import close_cut_function
 from taichimd.neighbours.rows import NearRows, VerletRows, whole_warps
 from taichimd.program.forces import force_functions
-from taichimd.program.steps.flags import pass_functions
+from taichimd.program.steps.flags import PassFunctions, pass_functions
 from taichimd.program.variant import Variant
 from taichimd.system.state import Atoms
 
@@ -33,6 +34,9 @@ class StepView(View):
         control, ledger, bath, cells: see there. sort: `Sorted`, in loops on the device. groups: `GroupView`s.
         out: where the forces of a single group go.
     """
+
+    atoms: Any
+    groups: Any
 
     def elsewhere(self, pos: Any) -> Any:
         """The same with other positions."""
@@ -60,16 +64,35 @@ def at_positions(s: StepView, pos: Any) -> StepView:
     return s.elsewhere(pos)
 
 
-@cache
-def compiled_groups(variant: Variant) -> Any:
-    """Device functions of all groups.
+@dataclass(frozen=True)
+class CompiledGroups:
+    """Device functions of all groups, and of what else a step consists of.
 
-    Returns:
-        forces, of_evaluations: of each group, the functions of steps, and of evaluations, which compile sooner. cut: a device
-        function.
-        unfit: whether near lists have too little room. thermostat, box, flags: functions of these. tally: what of the virial
-        steps need. views: makes `GroupView`s of a kernel's arguments, at its compilation.
+    Attributes:
+        forces: of each group, those of steps.
+        of_evaluations: of each group, those of evaluations and of a barostat's step, which compile sooner.
+        cut: near lists of all groups that are fit for the positions; takes `forces` or `of_evaluations`.
+        close_cuts: ends cuts. unfit: whether near lists have too little room.
+        thermostat, box: functions of what acts on atoms, and of the cell. flags: which steps are to be done.
+        tally: what of the virial steps need (`enumerate.reproducible_sum`).
+        views: makes `GroupView`s of a kernel's arguments, at its compilation.
     """
+
+    forces: tuple[GroupFunctions, ...]
+    of_evaluations: tuple[GroupFunctions, ...]
+    cut: DeviceFunction
+    close_cuts: DeviceFunction
+    unfit: DeviceFunction
+    thermostat: EnsembleFunctions
+    box: CellFunctions
+    flags: PassFunctions
+    tally: int
+    views: Callable[..., list[GroupView | None]]
+
+
+@cache
+def compiled_groups(variant: Variant) -> CompiledGroups:
+    """Device functions of all groups of a variant."""
     groups, coupling, unroll = variant.groups, variant.coupling, variant.unroll
     thermostat = coupling_functions(coupling, variant.real, variant.on_gpu)
     box = cell_functions(variant.real, coupling.moves_cell, coupling.batch)
@@ -78,7 +101,7 @@ def compiled_groups(variant: Variant) -> Any:
         thermostat.parts if box.moves else 6 if driven else 0
     ]
 
-    def functions(straight: bool) -> list[Any]:
+    def functions(straight: bool) -> tuple[GroupFunctions, ...]:
         made = []
         for group in groups:
             if group.terms.queued:
@@ -87,7 +110,7 @@ def compiled_groups(variant: Variant) -> Any:
                 made.append(passes_functions(group, variant, thermostat, box))
             else:
                 made.append(force_functions(group, variant, thermostat, box, straight))
-        return made
+        return tuple(made)
 
     forces = functions(variant.loops or unroll == 1)
     # Unrolled code takes longest to compile, and pays where it runs often: not in evaluations, nor where a barostat acts.
@@ -130,11 +153,10 @@ def compiled_groups(variant: Variant) -> Any:
         """The near lists are fit, or there is too little room. Serial."""
         close_cut(unfit(s), s.control, s.cells)
 
-    return SimpleNamespace(
-        forces=forces, of_evaluations=of_evaluations, cut=cut, close_cuts=close_cuts, unfit=unfit, thermostat=thermostat,
-        box=box, tally=tally, views=views,
-        flags=pass_functions(coupling, thermostat, box, near_list, unroll),
-    )  # fmt: skip
+    flags = pass_functions(coupling, thermostat, box, near_list, unroll)
+    return CompiledGroups(
+        forces, of_evaluations, cut, close_cuts, unfit, thermostat, box, flags, tally, views
+    )
 
 
 def only(k: int, things: Sequence[Any]) -> tuple[Any, ...]:

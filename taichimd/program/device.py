@@ -14,7 +14,7 @@ from taichimd.enumerate.evaluator import ENERGY, REST
 from taichimd.enumerate.group import Group
 from taichimd.enumerate.outputs import Outputs, outputs_for
 from taichimd.enumerate.reproducible_sum import ALL, FORCE
-from taichimd.neighbours.control import ANY_TIME, BLOWN, DONE, END, NONE, REBUILD, STEP
+from taichimd.neighbours.control import ANY_TIME, END, NONE, STEP
 from taichimd.program.evaluation import evaluation_kernels
 from taichimd.program.groups import Choice
 from taichimd.program.steps.verlet import step_kernels
@@ -192,7 +192,7 @@ class Device:
             self.reach.most_near2 = (self.lists.skins.near - move) ** 2
             self.call(self._run.moved, self._arrays)
             self.call(self._run.cut_lists, self.system())
-            if not self.lists.look()[REBUILD]:
+            if not self.lists.look().rebuild:
                 return
 
     def moved(self) -> None:
@@ -268,7 +268,7 @@ class Device:
             self.queue_forces(want=want)
             seen = self.lists.look()
             self.check()
-            if not seen[REBUILD]:
+            if not seen.rebuild:
                 break
         self.jumped(False)
         self.forces_known, self.evaluated = want not in (ENERGY, REST), want == ALL
@@ -351,7 +351,7 @@ class Device:
     ) -> Iterator[tuple[int, int]]:
         """Do some steps, at least one, from step `first` on, with known forces and lists that are fit.
 
-        Whenever it has waited for the device, it yields the step that is reached, and `BLOWN` of the
+        Whenever it has waited for the device, it yields the step that is reached, and `blown` of the
         control array; then it brings lists up to date by `renew`.
         """
         lists, to_do, done = self.lists, number - 1, 0
@@ -368,11 +368,11 @@ class Device:
             self.check()
             if calls:
                 self.cell_moved()
-                lists.count(int(seen[DONE]) - done)
-            done, blown = int(seen[DONE]), int(seen[BLOWN])
+                lists.count(seen.done - done)
+            done, blown = seen.done, seen.blown
             # First: positions that left physics would not fit a list.
             yield first + 1 + done, blown
-            self.forces_known = self.evaluated = done == to_do and not seen[REBUILD] and blown == NONE
+            self.forces_known = self.evaluated = done == to_do and not seen.rebuild and blown == NONE
             renew()
         if self.bath.coupling.ends(first + number):
             self.close_step(self.state.n, first + number, timestep)

@@ -1,31 +1,46 @@
 """The kernels that evaluate all groups of a force field without a step."""
 
+from dataclasses import dataclass
 from functools import cache
-from types import SimpleNamespace
 from typing import Any
 
-from taichimd.core.arguments import Number, Sequence, fit, kernel
+from taichimd.core.arguments import Kernel, Number, Sequence, fit, kernel
 from taichimd.core.runtime import ti
 from taichimd.ensembles.bath_arrays import BathArrays
 from taichimd.enumerate.access import load_matrix, store_matrix
 from taichimd.enumerate.outputs import Outputs
 from taichimd.enumerate.reproducible_sum import ALL
-from taichimd.neighbours.control import HELD, REBUILD, STALE
+from taichimd.neighbours.control import Control
 from taichimd.program.compiled import closing, compiled_groups, cutting_kernels, only, step_view
 from taichimd.program.variant import Reach, System, Variant
 from taichimd.system.state import Atoms
 
 
+@dataclass(frozen=True)
+class EvaluationKernels:
+    """Kernels that know no step.
+
+    Attributes:
+        evaluate: energies, forces and virials. tally_virial: the virial that a barostat acts upon; None without one.
+        moved: displacement test after positions were set from outside. cut_lists: near lists that are fit.
+    """
+
+    evaluate: Sequence
+    tally_virial: Sequence | None
+    moved: Kernel
+    cut_lists: Sequence
+
+
 @cache
-def evaluation_kernels(variant: Variant, want: int = ALL) -> Any:
-    """Kernels that know no step: `evaluate`, `tally_virial`, `moved`, `cut_lists`.
+def evaluation_kernels(variant: Variant, want: int = ALL) -> EvaluationKernels:
+    """Kernels that know no step.
 
     Args:
         variant: what they are compiled for.
         want: of `enumerate.reproducible_sum`: `ALL`, or `FORCE` for forces alone.
     """
     program, types, near_list = compiled_groups(variant), variant.types, variant.near_list
-    cell, outdated = variant.coupling.moves_cell, STALE if near_list else REBUILD
+    cell, outdated = variant.coupling.moves_cell, Control.stale if near_list else Control.rebuild
     strains = variant.cells("strain", "lost")
     somewhere = System.only(
         "listed_at", "control", atoms=Atoms.only("n", "pos"), cells=strains, reach=Reach.only("most_near2")
@@ -40,7 +55,7 @@ def evaluation_kernels(variant: Variant, want: int = ALL) -> Any:
             if program.box.strayed(i, x, x0, most2, near_list, system.cells) == 1:
                 system.control[outdated] = 1
 
-    return SimpleNamespace(
+    return EvaluationKernels(
         evaluate=_evaluate(variant, want),
         tally_virial=_tally_virial(variant) if cell else None,
         moved=moved,
@@ -68,13 +83,13 @@ def _cut_lists(variant: Variant) -> Sequence:
     return Sequence(["system"], [*cutting_kernels(variant.outside_steps), close_cuts])
 
 
-def _evaluate(variant: Variant, want: int) -> Any:
+def _evaluate(variant: Variant, want: int) -> Sequence:
     """Energy, force and 3x3 virial of each atom at the present positions; nothing with an outdated list."""
     groups, program, types = variant.groups, compiled_groups(variant), variant.types
     number, flags, driven = len(groups), program.flags, variant.coupling.driven
     many_body = _many_body(variant)
     bath = BathArrays if driven else None
-    given = {
+    given: dict[str, Any] = {
         "system": variant.system(bath=bath, cells=variant.cells("strain", "lost")),
         "total": Outputs.only("energy", "virial"),
         "outputs": tuple(Outputs for _ in groups) if number > 1 else (),
@@ -83,15 +98,17 @@ def _evaluate(variant: Variant, want: int) -> Any:
 
     @ti.func
     def of_group(k: ti.template(), s: ti.template(), out: ti.template()):
-        program.of_evaluations[k].all_stages(s.groups[k], out, s.control, HELD, want, s.bath, s.bath)
+        program.of_evaluations[k].all_stages(s.groups[k], out, s.control, Control.held, want, s.bath, s.bath)
         if ti.static(driven and not many_body[k]):
             # Of pairs steps sum another virial, which rounds in another way: as they do.
-            program.forces[k].first_stage(s.groups[k], out, s.control, HELD, program.tally, s.bath, s.bath)
+            program.forces[k].first_stage(
+                s.groups[k], out, s.control, Control.held, program.tally, s.bath, s.bath
+            )
 
     @ti.func
     def add_up(atoms: ti.template(), control: ti.template(), total: ti.template(), outputs: ti.template()):
         for i in range(atoms.n):
-            if control[HELD] == 0:
+            if control[Control.held] == 0:
                 f = outputs[0].force[i]
                 for k in ti.static(range(1, number)):
                     f += outputs[k].force[i]
@@ -152,7 +169,7 @@ def _tally_virial(variant: Variant) -> Sequence:
     groups, program, types = variant.groups, compiled_groups(variant), variant.types
     number, many_body = len(groups), _many_body(variant)
     its = tuple(group.arguments for group in groups)
-    given = {
+    given: dict[str, Any] = {
         "total": Outputs.only("energy", "virial"),
         "outputs": tuple(Outputs for _ in groups) if number > 1 else (),
         "n": Number("i32", "number of atoms; 0: only compile"),
@@ -178,7 +195,7 @@ def _tally_virial(variant: Variant) -> Sequence:
                     program.thermostat.add_virial(i, n, load_matrix(out.virial, i), s.ledger)
             else:
                 program.forces[k].first_stage(
-                    s.groups[k], out, s.control, REBUILD, program.tally, s.ledger, s.bath
+                    s.groups[k], out, s.control, Control.rebuild, program.tally, s.ledger, s.bath
                 )
 
         return tally_virial

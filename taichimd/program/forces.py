@@ -5,7 +5,6 @@ which `gathered` adds up for one atom, in a loop of the caller's. `cut` comes be
 """
 
 import functools
-from types import SimpleNamespace
 from typing import Any
 
 from taichimd.core.arguments import device_helper
@@ -13,7 +12,7 @@ from taichimd.core.runtime import fills_device, ti
 from taichimd.enumerate.all_pairs import all_pairs_function
 from taichimd.enumerate.bond_order_registers import BLOCK
 from taichimd.enumerate.gather import gather_functions
-from taichimd.enumerate.group import Group
+from taichimd.enumerate.group import Group, GroupFunctions
 from taichimd.enumerate.moments import moment_functions
 from taichimd.enumerate.reproducible_sum import ALL, FORCE, pair_sums, store_function, symmetric
 from taichimd.enumerate.threads_per_atom import shared_pairs
@@ -22,6 +21,7 @@ from taichimd.enumerate.tuples import pair_tuples, triplet_tuples
 from taichimd.neighbours.prune import prune_functions, threads_of_cut
 from taichimd.neighbours.rows import Rows, body_layout, row_layout
 from taichimd.neighbours.tuple_arrays import pair_width
+from taichimd.program.variant import Variant
 
 
 @device_helper
@@ -30,12 +30,10 @@ def rows_of_pairs(g: Any) -> Rows:
     return Rows(g.verlet.pos, g.verlet.kind, g.tuples.firsts, g.tuples.tuples, g.verlet.shifts)
 
 
-def force_functions(group: Group, variant: Any, thermostat: Any, box: Any, straight: bool) -> Any:
-    """Device functions of a group: `cut`, `unfit`, `first_stage`, `in_lanes`, `gathered`, `complete`, and what callers must know.
-
-    That is `cutters`: threads of an atom in `cut`; `helped`: before `gathered`, `in_lanes` does the pairs;
-    `reads_neighbour_positions`: `gathered` does, so the loop that calls it must not change positions; `force_of`: for pairs
-    alone, the force that threads of an atom find together, or None.
+def force_functions(
+    group: Group, variant: Variant, thermostat: Any, box: Any, straight: bool
+) -> GroupFunctions:
+    """Device functions of a group of terms on lists.
 
     Args:
         group: the terms and how they are done.
@@ -45,15 +43,19 @@ def force_functions(group: Group, variant: Any, thermostat: Any, box: Any, strai
         straight: whether unrolled code may be used (`gather_functions`).
     """
     real, term, backend, driven = variant.real, variant.term, variant.backend, variant.coupling.driven
-    terms, lanes, by_tuple = group.terms, group.threads_per_atom, group.by_tuple
-    both = group.pairs_after_bodies
+    terms, lanes, by_tuple, separate = (
+        group.terms,
+        group.threads_per_atom,
+        group.by_tuple,
+        group.pairs_after_bodies,
+    )
     on_gpu, full = variant.on_gpu, fills_device(variant.blocks)
     many_body, in_moments, pair_rows = terms.many_body, group.in_moments, group.pair_rows
     functions = moment_functions if in_moments else functools.partial(gather_functions, straight=straight)
-    of_pairs, of_bodies = terms.separate if both else (terms, terms)
+    of_pairs, of_bodies = terms.separate if separate else (terms, terms)
     atom = functions(of_bodies, real, term, body_layout(backend) if many_body else row_layout(backend))
-    far = gather_functions(of_pairs, real, term, row_layout(backend)) if both else None
-    by_lanes = lanes > 1 and (both or not many_body)
+    far = gather_functions(of_pairs, real, term, row_layout(backend)) if separate else None
+    by_lanes = lanes > 1 and (separate or not many_body)
     shared = shared_pairs(of_pairs, real, term, lanes) if by_lanes and not by_tuple.pairs else None
     pair_list = pair_tuples(of_pairs, real, term, on_gpu) if by_tuple.pairs else None
     triplet_list = triplet_tuples(of_bodies, real, term, body_layout(backend)) if by_tuple.bodies else None
@@ -61,9 +63,9 @@ def force_functions(group: Group, variant: Any, thermostat: Any, box: Any, strai
     visit_all = all_pairs_function(terms, real, term, backend) if group.all_pairs else None
     sums, store = pair_sums(real), store_function(thermostat, driven)
     # Threads that share an atom do its pairs beforehand.
-    helped = both and by_lanes
+    pairs_beforehand = separate and by_lanes
     with_reverse = many_body and not in_moments
-    cutters = threads_of_cut(backend, has_pairs=both or not many_body)
+    cutters = threads_of_cut(backend, has_pairs=separate or not many_body)
     pruning = prune_functions(
         terms.n_kinds, backend, many_body, with_reverse, box, cutters, pair_rows, group.number
     )
@@ -94,7 +96,7 @@ def force_functions(group: Group, variant: Any, thermostat: Any, box: Any, strai
     def first_stage(g: ti.template(), out: ti.template(), control: ti.template(), frozen, want: ti.template(), ledger: ti.template(), bath: ti.template()):  # fmt: skip
         """Partial forces of many-body terms; or, for pairs alone, forces and what is wanted besides."""
         if ti.static(bool(pair_list)):
-            if ti.static(want == FORCE or not (both or want == ALL)):
+            if ti.static(want == FORCE or not (separate or want == ALL)):
                 pair_list.evaluate(
                     g.n, g.near.shift_bits, g.near, g.kept.pair_table, control, frozen, g.tuples
                 )
@@ -102,7 +104,7 @@ def force_functions(group: Group, variant: Any, thermostat: Any, box: Any, strai
             triplet_list.partials(g.n, g.near.width, g.near.shift_bits, g.near, g.kept, out.energy, control, frozen, g.tuples, want)  # fmt: skip
         elif ti.static(group.all_pairs):
             visit_all(g.n, g.near.pos, g.near.kind, g.near.shifts, g.kept.pair_table, out.energy, out.force, out.virial, control, frozen, want)  # fmt: skip
-        elif ti.static(by_lanes and not both and want == FORCE):
+        elif ti.static(by_lanes and not separate and want == FORCE):
             in_lanes(g, g.near, out, control, frozen)
         else:
             if ti.static(on_gpu and full and atom.compact):
@@ -126,9 +128,9 @@ def force_functions(group: Group, variant: Any, thermostat: Any, box: Any, strai
         """Force and virial of atom i after the first pass; energy of pairs that are added here."""
         f, w = atom.gather(i, g.n, g.near.width, g.near.shift_bits, g.near, g.kept, want)
         e = ti.cast(0.0, real)
-        if ti.static(helped and not want):
+        if ti.static(pairs_beforehand and not want):
             f += force[i]
-        elif ti.static(both):
+        elif ti.static(separate):
             total = pairs_of(i, g, g.verlet, ti.static(ALL if want else FORCE))
             f_pairs, e, w_pairs = sums.results(total, ti.static(ALL if want else FORCE))
             f += f_pairs
@@ -139,14 +141,14 @@ def force_functions(group: Group, variant: Any, thermostat: Any, box: Any, strai
     def all_stages(g: ti.template(), out: ti.template(), control: ti.template(), frozen, want: ti.template(), ledger: ti.template(), bath: ti.template()):  # fmt: skip
         """Forces of all atoms and, with `ALL`, energies and virials; with less the virial is added to the ledger."""
         first_stage(g, out, control, frozen, want, ledger, bath)
-        if ti.static(helped and want == FORCE):
+        if ti.static(pairs_beforehand and want == FORCE):
             in_lanes(g, g.verlet, out, control, frozen)
         if ti.static(many_body):
             for i in range(g.n):
                 if control[frozen] == 0:
                     f, w, e = gathered(i, g, out.force, ti.static(want != FORCE))
                     store(i, g.n, f, w, out, want, ledger, bath)
-                    if ti.static(want == ALL and both):
+                    if ti.static(want == ALL and separate):
                         out.energy[i] += e
 
     @ti.func
@@ -155,8 +157,14 @@ def force_functions(group: Group, variant: Any, thermostat: Any, box: Any, strai
         if ti.static(bool(list_tuples)):
             list_tuples(g, control)
 
-    return SimpleNamespace(
-        cut=cut, unfit=pruning.unfit, cutters=cutters, first_stage=first_stage, in_lanes=in_lanes, gathered=gathered,
-        all_stages=all_stages, helped=helped, reads_neighbour_positions=in_moments or both,
-        force_of=shared.force_of if shared and not both else None,
-    )  # fmt: skip
+    return GroupFunctions(
+        cut,
+        pruning.unfit,
+        cutters,
+        all_stages,
+        first_stage,
+        in_lanes,
+        gathered,
+        force_of=shared.force_of if shared and group.lanes_find_force else None,
+        pairs_beforehand=pairs_beforehand,
+    )

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from taichimd.core.arrays import Array
 from taichimd.core.errors import RelaxationError, StructureError, TaichimdError
 from taichimd.core.runtime import blocks_for, ti
-from taichimd.neighbours.control import REBUILD
 from taichimd.program.batch import Batch
 from taichimd.program.engine import Engine
 from taichimd.program.results import require_finite
@@ -234,7 +233,7 @@ class Fire:
             device.queue_forces()
             seen = device.lists.look()
             device.check()
-            if not seen[REBUILD]:
+            if not seen.rebuild:
                 break
         totals = self._systems.totals()
         running = np.flatnonzero(self.status == k.RUNNING).tolist()

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
 from taichimd.core.math import sqrt
 from taichimd.core.runtime import in_double, ti
-from taichimd.neighbours.control import CONTROL, REBUILD, STALE
+from taichimd.neighbours.control import CONTROL, Control
 from taichimd.program.variant import Reach, System
 from taichimd.system.state import Atoms
 
@@ -116,7 +116,7 @@ def fire_kernels(real: Any, near_list: bool, deforming: bool, blocks: int) -> An
         deforming: whether the cell moves, too.
         blocks: most blocks of a CUDA grid, as for `step_kernels`: kernels of different grids are different ones.
     """
-    outdated = STALE if near_list else REBUILD
+    outdated = Control.stale if near_list else Control.rebuild
 
     @ti.func
     def times(v, deform: ti.template(), first):
@@ -182,7 +182,7 @@ def fire_kernels(real: Any, near_list: bool, deforming: bool, blocks: int) -> An
         """Sums over atoms, then the decisions. Launch: one thread per PIECE atoms."""
         for k in range(m.systems):
             # A copy, because `move` may ask for a rebuild while some of its threads have still to look.
-            go = 1 if control[REBUILD] == 0 and m.tally[TALLY_SIZE * k + STATUS] == RUNNING else 0
+            go = 1 if control[Control.rebuild] == 0 and m.tally[TALLY_SIZE * k + STATUS] == RUNNING else 0
             m.tally[TALLY_SIZE * k + GO] = go
         for b in range(m.pieces):
             k = m.parts[3 * b]

@@ -16,7 +16,7 @@ from typing import Any
 from taichimd.core.runtime import computed_in, ti
 from taichimd.enumerate.all_triples import later
 from taichimd.enumerate.reproducible_sum import with_term
-from taichimd.enumerate.triple_tiles import TripletFunction
+from taichimd.enumerate.terms import TripletFunction
 from taichimd.neighbours.rows import WARP
 from taichimd.sampling.move_batch import (
     EACH,

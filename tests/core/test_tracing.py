@@ -18,7 +18,7 @@ from taichimd.ensembles.registry import (
 )
 from taichimd.enumerate.group import Group
 from taichimd.forcefields.lennard_jones import LennardJones
-from taichimd.neighbours.search import Search
+from taichimd.neighbours.sorted_atoms import Search
 from taichimd.program.steps.verlet import step_kernels
 from taichimd.program.variant import Variant
 

@@ -85,7 +85,7 @@ def test_threads_of_a_warp_add_up_to_the_sum_of_one(lanes):
             sums.add(found, d[thread, k], 0.0, w[thread, k], exact.FORCE)
 
     def store():
-        found = shared.empty(exact.FORCE)
+        found = sums.empty(exact.FORCE)
         add(found, warps.lane())
         does = warps.lane() // lanes < atoms - 1 or lanes == warps.WARP
         shared.store(warps.lane() // lanes, warps.lane(), does, found, None, force, None)

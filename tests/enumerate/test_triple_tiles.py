@@ -11,8 +11,8 @@ from warps import run
 
 pytestmark = pytest.mark.once
 
-tiles, items, axilrod_teller = warps.emulated(
-    "enumerate.triple_tiles", "enumerate.triple_items", "forcefields.axilrod_teller"
+tiles, loops, items, axilrod_teller = warps.emulated(
+    "enumerate.triple_tiles", "enumerate.tile_loops", "enumerate.triple_items", "forcefields.axilrod_teller"
 )
 NU = 45.69
 TILING = items.Tiling(side=16, each=2, slab=4, split=2)
@@ -22,7 +22,7 @@ SIZES = 5, 21
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of pairs that do not count
 def test_a_block_has_a_tile_of_one_system(monkeypatch):
     monkeypatch.setattr(tiles, "kernel", lambda *types, **arguments: lambda body: body)
-    monkeypatch.setattr(tiles, "computed_in", lambda real: lambda function: function)
+    monkeypatch.setattr(loops, "computed_in", lambda real: lambda function: function)
     monkeypatch.setattr(tiles, "types_of", lambda real: {})
     assert TILING.threads == warps.WARP
     random, n = np.random.default_rng(5), sum(SIZES)

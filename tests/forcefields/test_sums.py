@@ -17,7 +17,7 @@ from taichimd.core.errors import MissingParameterError, ParameterFileError, Sett
 from taichimd.ensembles.registry import BAROSTATS, THERMOSTATS
 from taichimd.forcefields.base import Contribution, ForceField
 from taichimd.io.checkpoint import read_checkpoint
-from taichimd.neighbours.control import MOST_GROUPS
+from taichimd.neighbours.control import MAX_GROUPS
 from taichimd.program.engine import Engine
 
 pytestmark = pytest.mark.once
@@ -339,11 +339,11 @@ def test_a_pass_that_no_enumeration_runs(call, folder):
 
 @pytest.mark.usefixtures("folder")
 def test_more_than_an_engine_holds(call):
-    many = " ".join(["--potential Si.tersoff"] * (MOST_GROUPS + 1))
+    many = " ".join(["--potential Si.tersoff"] * (MAX_GROUPS + 1))
     code, _, err = call(f"energy si.extxyz {many}")
     assert code == 2
     last = err.splitlines()[-1]
-    assert f"a sum of {MOST_GROUPS + 1} potentials; expected at most {MOST_GROUPS}" in last
+    assert f"a sum of {MAX_GROUPS + 1} potentials; expected at most {MAX_GROUPS}" in last
 
 
 def test_more_than_one_kernel_takes():

@@ -11,7 +11,7 @@ from warps import WARP, lane, run
 pytestmark = pytest.mark.once
 
 scan, rows, staged, inner = warps.emulated(
-    "neighbours.scan", "neighbours.rows", "neighbours.staged_writes", "neighbours.inner_search"
+    "neighbours.scan", "neighbours.rows", "neighbours.search.staged_writes", "neighbours.search.inner"
 )
 
 
@@ -78,24 +78,23 @@ def test_the_inner_search_fills_rows_or_leaves_them():
     near = np.linalg.norm(places[:, None] - places[None], axis=-1) < 0.95
     np.fill_diagonal(near, False)
     # What the search for all offers: here an atom's folded position is its number.
-    find = SimpleNamespace(
-        real=float,
+    bins_of = SimpleNamespace(
         folded_at=lambda i, n, folded: np.array([i]),
         mark_of=lambda x: int(x[0] in left_cell),
         home_of=lambda b, bins: np.array(np.unravel_index(b, bins)),
-        near_in_word=lambda i, base, end, n, x, inside, limit2, ident, control, sort: (
-            sum(1 << k for k in range(min(end - base, 32)) if near[i, base + k]),
-            1,
-        ),
         take=lambda i, found, count, control: count.__setitem__(i, found),
     )
+
+    def near_in_word(base, end, x, inside, limit2, row):
+        return sum(1 << k for k in range(min(end - base, 32)) if near[row.i, base + k]), 1
+
     threads = -(-n // WARP) * WARP
     table = SimpleNamespace(width=width, shift_bits=3, entries=np.full(n * width, -1), count=np.full(n, -1))
     sort = SimpleNamespace(
         folded=None, bin_of=ids, starts=starts, bins=bins, reach=reach, radius2=1.0,
         sums=np.zeros(1, int), order=np.full(n, -1),
     )  # fmt: skip
-    run(inner.inner_search(find, rows.CHUNKED), n, threads, table, None, None, sort)
+    run(inner.inner_search(bins_of, near_in_word, float), n, threads, table, None, None, sort)
 
     home = np.array(np.unravel_index(ids, bins)).T
     inside = ((home >= reach) & (home < bins - reach)).all(axis=1)

@@ -49,11 +49,12 @@ def as_on_a_gpu():
     rows.CHUNK, rows.LOG_CHUNK, rows.WARP = 1, 0, 1
     from taichimd.ensembles.thermostats import ledger
     from taichimd.enumerate import threads_per_atom
-    from taichimd.neighbours import inner_search, scan, search, staged_writes
+    from taichimd.neighbours import scan
+    from taichimd.neighbours.search import functions, inner, shared, staged, staged_writes
 
-    staged_writes.BLOCK = inner_search.BLOCK = search.BLOCK = 1
-    assert search.CHUNK == threads_per_atom.CHUNK == staged_writes.CHUNK == 1
-    assert inner_search.WARP == scan.WARP == 1
+    staged_writes.BLOCK = inner.BLOCK = staged.BLOCK = 1
+    assert functions.CHUNK == shared.CHUNK == threads_per_atom.CHUNK == staged_writes.CHUNK == 1
+    assert inner.WARP == scan.WARP == 1
     from taichimd.sampling import block_room
 
     block_room.BLOCK = 1
@@ -81,7 +82,8 @@ def searches():
 
     from taichimd import testing
     from taichimd.forcefields.lennard_jones import LennardJones
-    from taichimd.neighbours import inner_search, verlet_list
+    from taichimd.neighbours import verlet_list
+    from taichimd.neighbours.search.bins import LEFT
     from taichimd.program.engine import Engine
 
     atoms = testing.with_velocities(testing.argon_256().repeat(2), 600.0, 3)
@@ -90,7 +92,7 @@ def searches():
     for verlet_list.ENOUGH in (10**9, 1):
         engine = Engine(atoms, forcefield)
         engine.advance(60, 4.0 * units.fs)
-        left = int(engine.device.lists.verlet.sort.sums.to_numpy()[inner_search.LEFT])
+        left = int(engine.device.lists.verlet.sort.sums.to_numpy()[LEFT])
         found.append((hashlib.sha256(engine.positions().tobytes()).hexdigest(), left))
     return found
 

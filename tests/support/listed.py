@@ -4,7 +4,7 @@ import numpy as np
 
 from taichimd.core.runtime import start, ti
 from taichimd.neighbours import rows
-from taichimd.neighbours.control import control_size
+from taichimd.neighbours.control import Control, control_size
 from taichimd.neighbours.verlet_list import LARGEST_ERROR, VerletList
 from taichimd.system.frame import make_frame
 from taichimd.system.state import State
@@ -64,7 +64,7 @@ def build(positions, cell, pbc, radius, lists=None, state=None):
     lists = lists or VerletList(state)
     frame, control = make_frame(cell, pbc), ti.ndarray(ti.i32, control_size(0))
     lists.build(state, frame, radius, control)
-    while lists.unfit(seen := control.to_numpy()):
+    while lists.unfit(seen := Control(control.to_numpy())):
         lists.grow(state, frame, control, seen)
     return lists, state
 

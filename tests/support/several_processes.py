@@ -120,13 +120,13 @@ def _without_near_lists(bounds, tuples, backend, all_pairs, skin):
 
 def _spoil(engine):
     """The lists of the second process alone become unfit, as when rows have too little room."""
-    from taichimd.neighbours.control import REBUILD
+    from taichimd.neighbours.control import Control
 
     if engine.rank == 1:
         control = engine._device.lists.control
-        values = control.to_numpy()
-        values[REBUILD] = 1
-        control.from_numpy(values)
+        seen = Control(control.to_numpy())
+        seen.rebuild = 1
+        control.from_numpy(seen.values)
 
 
 def _explosion(engine_of, forcefield, processes):

@@ -25,7 +25,7 @@ from taichimd.enumerate.group import Group
 from taichimd.enumerate.outputs import Outputs
 from taichimd.enumerate.reproducible_sum import FORCE, pair_sums
 from taichimd.enumerate.tuples import pair_tuples, triplet_tuples
-from taichimd.neighbours.control import CONTROL, REBUILD
+from taichimd.neighbours.control import CONTROL, Control
 from taichimd.neighbours.rows import Rows, VerletRows, body_layout, slot
 from taichimd.neighbours.tuple_arrays import (
     pairs_end,
@@ -60,9 +60,9 @@ def pair_kernels(group: Group, backend: str) -> tuple[Any, Any]:
         n, shift_bits = atoms.n, verlet.shift_bits
         rows = Rows(atoms.pos, atoms.kind, group.near.count, group.near.entries, verlet.shifts)
         t = group.tuples
-        pair.evaluate(n, shift_bits, rows, group.kept.pair_table, control, REBUILD, t)
+        pair.evaluate(n, shift_bits, rows, group.kept.pair_table, control, Control.rebuild, t)
         if ti.static(on_gpu):
-            pair.add_up(n, shift_bits, rows, group.kept.pair_table, out.energy, out.force, out.energy, control, REBUILD, t)  # noqa: E501 # fmt: skip
+            pair.add_up(n, shift_bits, rows, group.kept.pair_table, out.energy, out.force, out.energy, control, Control.rebuild, t)  # noqa: E501 # fmt: skip
         else:
             for i in range(n):
                 total = pair.pairs(i, 0, 1, n, shift_bits, rows, group.kept.pair_table, t, FORCE)
@@ -97,7 +97,9 @@ def triplet_kernels(group: Group, backend: str) -> tuple[Any, Any]:
         n, near_width, shift_bits = atoms.n, group.near.width, verlet.shift_bits
         rows = Rows(atoms.pos, atoms.kind, group.near.count, group.near.entries, verlet.shifts)
         kept, t = group.kept, group.tuples
-        triplet.partials(n, near_width, shift_bits, rows, kept, out.energy, control, REBUILD, t, FORCE)
+        triplet.partials(
+            n, near_width, shift_bits, rows, kept, out.energy, control, Control.rebuild, t, FORCE
+        )
         for i in range(n):
             f, _ = atom.gather(i, n, near_width, shift_bits, rows, kept, False)
             out.force[i] = f

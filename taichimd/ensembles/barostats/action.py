@@ -1,19 +1,20 @@
 """An action of a barostat on the device, for the places that `verlet` has for it: what all barostats do."""
 
-from types import SimpleNamespace
+from dataclasses import replace
 from typing import Any
 
 from taichimd.core.runtime import in_double, ti
 from taichimd.ensembles.barostats.layout import P_END, P_START, VELOCITY_SCALE
 from taichimd.ensembles.barostats.tensors import tensor_functions
+from taichimd.ensembles.functions import EnsembleFunctions
 from taichimd.ensembles.matrices import read3, write3
 from taichimd.ensembles.thermostats.ledger import along_ramp, target
 from taichimd.ensembles.thermostats.system import close_kernel, guarded
 from taichimd.system.cell import taken_cells
 
 
-def barostat_functions(kind: Any, coupling: Any, real: Any, by_slot: bool) -> Any:
-    """Device functions of one barostat, with the names that those of thermostats have, and some more.
+def barostat_functions(kind: Any, coupling: Any, real: Any, by_slot: bool) -> EnsembleFunctions:
+    """Device functions of one barostat.
 
     Args:
         kind: the class of the barostat.
@@ -62,9 +63,10 @@ def barostat_functions(kind: Any, coupling: Any, real: Any, by_slot: bool) -> An
     def rescaled(i, v, bath: ti.template()):
         return ti.cast(read3(bath, VELOCITY_SCALE), real).transpose() @ v
 
-    functions = SimpleNamespace(
-        **vars(tensors), due=due, until_due=until_due, rescale=rescale, rescaled=rescaled
-    )
+    functions = EnsembleFunctions(
+        tensors.add_kinetic, rescale, rescaled, parts=parts, add_components=tensors.add_components,
+        add_virial=tensors.add_virial, collect=collect, due=due, until_due=until_due,
+    )  # fmt: skip
     taken = taken_cells(False, "vectors", "stretch", "drift")
-    functions.close_step = close_kernel(functions, real, taken, 2 * parts if parts > 1 else 0)
-    return functions
+    close_step = close_kernel(functions, real, taken, 2 * parts if parts > 1 else 0)
+    return replace(functions, close_step=close_step)

@@ -10,6 +10,7 @@ from taichimd.core import units
 from taichimd.core.errors import SettingsError
 from taichimd.core.scalars import digits, is_number, is_whole
 from taichimd.ensembles.barostats import layout as baro
+from taichimd.ensembles.functions import EnsembleFunctions
 from taichimd.ensembles.thermostats.base import Thermostat
 from taichimd.ensembles.thermostats.bussi import Bussi
 from taichimd.ensembles.thermostats.layout import RECEIVED
@@ -144,7 +145,7 @@ class Barostat(Thermostat):
         raise NotImplementedError
 
     @classmethod
-    def device_functions(cls, coupling: Any, real: Any, by_slot: bool) -> Any:
+    def device_functions(cls, coupling: Any, real: Any, by_slot: bool) -> EnsembleFunctions:
         """Those of every barostat."""
         from taichimd.ensembles.barostats.action import barostat_functions
 
@@ -205,5 +206,6 @@ def _is_pressure(value: object) -> bool:
 
 
 def _are_axes(value: object) -> bool:
-    some = isinstance(value, str) and value
-    return bool(some) and sorted(set(value)) == sorted(value) and set(value) <= set("xyz")
+    if not isinstance(value, str) or not value:
+        return False
+    return sorted(set(value)) == sorted(value) and set(value) <= set("xyz")

@@ -12,7 +12,7 @@ must be added to the energy received (eV); a matrix of a barostat's own that cha
 STATE = slice(AHEAD, BATH_SIZE)
 """What changes from step to step, and belongs in a checkpoint after the cell."""
 RAN_AWAY = -1
-"""In the control array's BLOWN, where an atom's number would be: the cell changed too fast. RAN_AWAY - k of system k."""
+"""In `Control.blown`, where an atom's number would be: the cell changed too fast. RAN_AWAY - k of system k."""
 
 
 def parts_of(control: str, axes: str) -> int:

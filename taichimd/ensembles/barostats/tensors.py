@@ -1,11 +1,10 @@
 """Tensors of a barostat on the device: sums over atoms, noise, and what of them the cell may follow."""
 
-from types import SimpleNamespace
-from typing import Any
+from dataclasses import dataclass
 
 from taichimd.core.philox import GLOBAL
 from taichimd.core.random import normal2
-from taichimd.core.runtime import ti
+from taichimd.core.runtime import DeviceFunction, ti
 from taichimd.core.streams import CELL
 from taichimd.ensembles.barostats.layout import parts_of
 from taichimd.ensembles.thermostats.layout import ENERGY_BITS, SLOT, SLOTS
@@ -14,8 +13,28 @@ from taichimd.enumerate.reproducible_sum import SIX
 from taichimd.system.state import LEAST_INVERSE_MASS
 
 
-def tensor_functions(control: str, axes: str, by_slot: bool, batch: bool = False) -> Any:
-    """Device functions; `parts`, the number of components that are summed.
+@dataclass(frozen=True)
+class TensorFunctions:
+    """Device functions of tensors.
+
+    Attributes:
+        parts: number of components that are summed. project: what of a tensor the cell may follow.
+        add_kinetic, add_components, add_virial, collect: see `EnsembleFunctions`.
+        tensor: the kinetic or virial tensor from the totals. noise: a symmetric matrix of normals.
+    """
+
+    parts: int
+    project: DeviceFunction
+    add_kinetic: DeviceFunction
+    add_components: DeviceFunction
+    add_virial: DeviceFunction
+    collect: DeviceFunction
+    tensor: DeviceFunction
+    noise: DeviceFunction
+
+
+def tensor_functions(control: str, axes: str, by_slot: bool, batch: bool = False) -> TensorFunctions:
+    """The functions of one kind of control.
 
     Args:
         control: isotropic, orthorhombic or triclinic.
@@ -105,7 +124,4 @@ def tensor_functions(control: str, axes: str, by_slot: bool, batch: bool = False
             [[one, off * six, off * five], [off * six, two, off * four], [off * five, off * four, three]]
         )
 
-    return SimpleNamespace(
-        parts=parts, project=project, add_kinetic=add_kinetic, add_components=add_components, add_virial=add_virial,
-        collect=collect, tensor=tensor, noise=noise,
-    )  # fmt: skip
+    return TensorFunctions(parts, project, add_kinetic, add_components, add_virial, collect, tensor, noise)

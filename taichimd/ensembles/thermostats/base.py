@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from taichimd.core import units
 from taichimd.core.errors import SettingsError
 from taichimd.core.scalars import digits, is_number, is_whole, plain
+from taichimd.ensembles.functions import EnsembleFunctions
 from taichimd.ensembles.thermostats import layout as at
 
 DEFAULT_COUPLING_FS = 100.0
@@ -81,7 +82,7 @@ class Ensemble:
         return None
 
     @classmethod
-    def device_functions(cls, coupling: Any, real: Any, by_slot: bool) -> Any:
+    def device_functions(cls, coupling: Any, real: Any, by_slot: bool) -> EnsembleFunctions:
         """What kernels call of this ensemble, by name.
 
         Args:
@@ -176,5 +177,6 @@ class Thermostat(Ensemble):
 
 
 def _is_ramp(value: object) -> bool:
-    two = isinstance(value, tuple | list) and len(value) == 2
-    return two and all(is_whole(step) for step in value) and bool(value[0] < value[1])
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        return False
+    return all(is_whole(step) for step in value) and bool(value[0] < value[1])

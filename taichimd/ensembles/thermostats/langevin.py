@@ -7,9 +7,10 @@ Between the half kicks of a step the drift is half a drift (A), friction and noi
 Noise depends on seed, user's atom number and step alone; a step that is not done draws none.
 """
 
-from types import SimpleNamespace
+from dataclasses import replace
 from typing import Any, ClassVar
 
+from taichimd.ensembles.functions import EnsembleFunctions
 from taichimd.ensembles.thermostats.base import Thermostat
 from taichimd.ensembles.thermostats.layout import COUPLING, OWN_PARAMETERS
 
@@ -37,7 +38,7 @@ class Langevin(Thermostat):
     takes_drive: ClassVar[bool] = False
 
     @classmethod
-    def device_functions(cls, coupling: Any, real: Any, by_slot: bool) -> Any:
+    def device_functions(cls, coupling: Any, real: Any, by_slot: bool) -> EnsembleFunctions:
         """Those of every ensemble; `prepare` and `refresh`, the kicks."""
         from taichimd.core.math import exp, sqrt
         from taichimd.core.random import normal3
@@ -66,4 +67,4 @@ class Langevin(Thermostat):
             of_all.count(i, n, 0, kinetic_energy(v, inverse_mass) - kinetic_energy(new, inverse_mass), ledger)
             return new
 
-        return SimpleNamespace(**vars(of_all), prepare=prepare, refresh=refresh)
+        return replace(of_all, prepare=prepare, refresh=refresh)

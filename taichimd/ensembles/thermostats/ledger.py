@@ -4,11 +4,11 @@ The sum over atoms has no order: each energy is rounded to a multiple of 2^-36 e
 factor has the same bits on any number of threads.
 """
 
-from types import SimpleNamespace
+from dataclasses import dataclass
 from typing import Any
 
 from taichimd.core.arguments import View, device_helper
-from taichimd.core.runtime import WARPS, ti
+from taichimd.core.runtime import WARPS, DeviceFunction, ti
 from taichimd.core.warps import sum_of
 from taichimd.ensembles.thermostats.layout import (  # fmt: skip
     END,
@@ -29,6 +29,8 @@ class OwnLedger(View):
     Attributes:
         array: ledgers of all systems. start: where the system's begins. seed: of its noise.
     """
+
+    seed: Any
 
 
 @device_helper
@@ -80,7 +82,21 @@ def kinetic_energy(v, inverse_mass):
     return 0.5 * w.dot(w) / ti.max(ti.cast(inverse_mass, ti.f64), LEAST_INVERSE_MASS)
 
 
-def sum_functions(by_slot: bool) -> Any:
+@dataclass(frozen=True)
+class LedgerFunctions:
+    """Device functions of sums over atoms.
+
+    Attributes:
+        count: adds to a sum. empty_slots: a sum, whose slots are then empty. put, there: write and read a number.
+    """
+
+    count: DeviceFunction
+    empty_slots: DeviceFunction
+    put: DeviceFunction
+    there: DeviceFunction
+
+
+def sum_functions(by_slot: bool) -> LedgerFunctions:
     """Device functions that add and collect; `by_slot`: whether neighbouring threads have neighbouring atoms (CUDA)."""
     in_warps = by_slot and WARPS
     used = WARP_SLOTS if in_warps else SLOTS
@@ -122,10 +138,10 @@ def sum_functions(by_slot: bool) -> Any:
         """A number of the ledger."""
         return ledger[at]
 
-    return SimpleNamespace(count=count, empty_slots=empty_slots, put=put, there=there)
+    return LedgerFunctions(count, empty_slots, put, there)
 
 
-def batch_sum_functions() -> Any:
+def batch_sum_functions() -> LedgerFunctions:
     """The same of an `OwnLedger`."""
 
     @ti.func
@@ -149,4 +165,4 @@ def batch_sum_functions() -> Any:
     def there(at, ledger: ti.template()):
         return ledger.array[ledger.start + at]
 
-    return SimpleNamespace(count=count, empty_slots=empty_slots, put=put, there=there)
+    return LedgerFunctions(count, empty_slots, put, there)

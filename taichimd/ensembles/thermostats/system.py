@@ -5,12 +5,13 @@ positions. Applied over dt after the step and not over dt/2 on both sides of it:
 alike, and there is one sum over atoms a step. A step that is not done draws no noise and moves no thermostat.
 """
 
-from types import SimpleNamespace
+from dataclasses import replace
 from typing import Any
 
-from taichimd.core.arguments import Number, kernel, types_of
+from taichimd.core.arguments import Kernel, Number, kernel, types_of
 from taichimd.core.runtime import in_double, ti
 from taichimd.ensembles.bath_arrays import BathArrays
+from taichimd.ensembles.functions import EnsembleFunctions
 from taichimd.ensembles.thermostats.layout import CENTRE, DRIVE, ENERGY_BITS, FACTOR, TOTAL_MASS
 from taichimd.ensembles.thermostats.ledger import batch_sum_functions, kinetic_energy, sum_functions, target
 from taichimd.system.cell import ONLY
@@ -31,7 +32,7 @@ def guarded(own: Any) -> Any:
     return factor
 
 
-def close_kernel(of: Any, real: Any, cells: Any = None, collects: int = 0) -> Any:
+def close_kernel(of: EnsembleFunctions, real: Any, cells: Any = None, collects: int = 0) -> Kernel:
     """Kernel: what `steps` does between its half kicks, for the last step of a run. Launch: one thread per atom.
 
     Args:
@@ -58,7 +59,7 @@ def close_kernel(of: Any, real: Any, cells: Any = None, collects: int = 0) -> An
     return close_step
 
 
-def system_functions(factor: Any, real: Any, by_slot: bool, coupling: Any) -> Any:
+def system_functions(factor: Any, real: Any, by_slot: bool, coupling: Any) -> EnsembleFunctions:
     """Device functions of an ensemble; those that it does not need are never called.
 
     Args:
@@ -109,8 +110,5 @@ def system_functions(factor: Any, real: Any, by_slot: bool, coupling: Any) -> An
                 new[a] -= ti.cast(bath[CENTRE + a], real)
         return ti.cast(bath[FACTOR], real) * new
 
-    functions = SimpleNamespace(
-        count=count, add_kinetic=add_kinetic, drive=drive, rescale=rescale, rescaled=rescaled,
-    )  # fmt: skip
-    functions.close_step = close_kernel(functions, real)
-    return functions
+    functions = EnsembleFunctions(add_kinetic, rescale, rescaled, count=count, drive=drive)
+    return replace(functions, close_step=close_kernel(functions, real))

@@ -22,7 +22,7 @@ from taichimd.forcefields.reaxff.parameters import ATOM, PAIR, Parameters
 from taichimd.forcefields.reaxff.solver import SOLVED, Progress
 from taichimd.forcefields.reaxff.solver import STATUS as OF_SOLVE
 from taichimd.forcefields.reaxff.tables import device_tables
-from taichimd.neighbours.control import ANY_TIME, CONTROL, REBUILD
+from taichimd.neighbours.control import ANY_TIME, CONTROL, Control
 from taichimd.neighbours.near_list import NearList
 from taichimd.neighbours.rows import row_layout
 from taichimd.system.state import State
@@ -50,7 +50,7 @@ def _hold(progress, control, status):  # type: ignore[no-untyped-def]
     """No step without charges: the host will look, and refuse them."""
     for _ in range(1):
         if status[GO] == 1 and progress.flags[OF_SOLVE] != SOLVED:
-            control[REBUILD] = 1
+            control[Control.rebuild] = 1
 
 
 class BondRoom:

@@ -315,8 +315,8 @@ def solver_kernels(
 
     frozen, stepping = Number("i32", "word of control"), Number("i32", "what the evaluation is (`history`)")
     net = Number("f64", "net charge, e")
-    start = {"past": history, "control": CONTROL, "frozen": frozen, "stepping": stepping}
-    rows = {"near": ROWS, "shifts": SHIFTS}
+    start: dict[str, Any] = {"past": history, "control": CONTROL, "frozen": frozen, "stepping": stepping}
+    rows: dict[str, Any] = {"near": ROWS, "shifts": SHIFTS}
     no_screening = [name for name in Solver.fields if name != "screening"]
 
     if DEVICE_LOOPS:

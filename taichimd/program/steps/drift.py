@@ -6,7 +6,7 @@ from taichimd.core.runtime import ti
 from taichimd.ensembles.coupling import Coupling
 from taichimd.ensembles.thermostats.layout import OPENS
 from taichimd.ensembles.thermostats.ledger import counters
-from taichimd.neighbours.control import BLOWN, REBUILD, STALE
+from taichimd.neighbours.control import Control
 
 
 def drift_function(coupling: Coupling, thermostat: Any, box: Any, near_list: bool, note: Any) -> Any:
@@ -19,7 +19,7 @@ def drift_function(coupling: Coupling, thermostat: Any, box: Any, near_list: boo
         near_list: whether force loops read a near list.
         note: function that notes atoms which have gone far, where a list serves until it lacks a pair; or None.
     """
-    outdated = STALE if near_list else REBUILD
+    outdated = Control.stale if near_list else Control.rebuild
 
     @ti.func
     def drift(i, v, ahead, deforming, s: ti.template(), there: ti.template(), frozen):
@@ -57,7 +57,7 @@ def drift_function(coupling: Coupling, thermostat: Any, box: Any, near_list: boo
                 s.control[outdated] = 1
                 s.control[frozen] = 1
         if not move.dot(move) <= s.reach.most_step2:
-            ti.atomic_min(s.control[BLOWN], s.atoms.ident[i])
+            ti.atomic_min(s.control[Control.blown], s.atoms.ident[i])
             s.control[frozen] = 1
 
     return drift

@@ -4,16 +4,15 @@ Each group has a kernel that cuts its near list and one that computes its forces
 atoms. The loops are those of the plain stepper (`step`), so the bits are the same.
 """
 
-from typing import Any
-
 from taichimd.core.arguments import Kernel, Sequence, kernel
-from taichimd.neighbours.control import FROZEN
+from taichimd.neighbours.control import Control
 from taichimd.neighbours.rows import VerletRows
-from taichimd.program.compiled import closing, cutting_kernels, only, step_view
+from taichimd.program.compiled import CompiledGroups, closing, cutting_kernels, only, step_view
+from taichimd.program.steps.step import OneStep, StepFunctions
 from taichimd.program.variant import Variant
 
 
-def split_pass(variant: Variant, program: Any, stepping: Any) -> Sequence:
+def split_pass(variant: Variant, program: CompiledGroups, stepping: StepFunctions) -> Sequence:
     """A step, and one in which a barostat acts, if it is its turn.
 
     Args:
@@ -36,30 +35,34 @@ def split_pass(variant: Variant, program: Any, stepping: Any) -> Sequence:
 
         return open_pass
 
-    def forces_of(k: int, at: int, acting: bool) -> Kernel:
+    def forces_of(k: int, at: int, one: OneStep) -> Kernel:
         system = variant.system(groups=only(k, its), cells=None)
 
         @kernel(types, system=system, outputs=only(k, given["outputs"]))
         def forces(system, outputs):
             s = step_view(system, program.views(system, system.atoms.n))
-            stepping.of_group(k, at, acting, s, outputs[k])
+            one.of_group(k, at, s, outputs[k])
 
         return forces
 
-    def kicks_of(at: int, acting: bool) -> Kernel:
+    def kicks_of(at: int, one: OneStep) -> Kernel:
         system = variant.system(groups=None, verlet=VerletRows.only("shift_bits", "shifts"))
 
         @kernel(types, system=system, outputs=given["outputs"], dt=given["dt"])
         def kicks(system, outputs, dt):
-            stepping.kicks(at, 0, acting, step_view(system, (), dt), outputs)
+            one.kicks(at, 0, step_view(system, (), dt), outputs)
 
         return kicks
 
-    def step(at: int, acting: bool) -> list[Kernel]:
-        return [*(forces_of(k, at, acting) for k in numbers), kicks_of(at, acting)]
+    def step(at: int, one: OneStep) -> list[Kernel]:
+        return [*(forces_of(k, at, one) for k in numbers), kicks_of(at, one)]
 
-    kernels = [*cutting_kernels(variant.outside_steps), opening(True), *step(FROZEN, flags.acts_every_step)]
-    if flags.acts_every_period:
+    kernels = [
+        *cutting_kernels(variant.outside_steps),
+        opening(True),
+        *step(Control.frozen, stepping.ordinary),
+    ]
+    if stepping.action is not None:
         # Where kernels are queued before each step, it is one of the two.
-        kernels += [*([] if variant.queued else [opening(False)]), *step(FROZEN + 2, True)]
+        kernels += [*([] if variant.queued else [opening(False)]), *step(Control.frozen + 2, stepping.action)]
     return Sequence(given, kernels)

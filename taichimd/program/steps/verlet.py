@@ -5,10 +5,10 @@
 A run enters with `open_step` (first half kick and drift), goes on with `steps`, each (forces, half kick,
 half kick, drift), and leaves with `finish` (forces, half kick; energies and virials). Between the first and
 the last a step of pairs costs one parallel loop on a GPU and two on a CPU, one of three-body terms two or three. Where
-the last of them reads positions of neighbours (`kicked`, `reads_neighbour_positions`) and yet moves its atom, every other
-step moves atoms from `pos` to a spare array, and the next one back. Every atom checks its displacement after each drift;
-when one has moved too far for the near list, the rest of the call does nothing, or filters it again, or waits for the host
-to rebuild. No step is done with an outdated list, none is done twice.
+the last of them reads positions of neighbours and yet moves its atom, every other step moves atoms from `pos` to a spare array,
+and the next one back (`variants`). Every atom checks its displacement after each drift; when one has moved too far for the near
+list, the rest of the call does nothing, or filters it again, or waits for the host to rebuild. No step is done with an outdated
+list, none is done twice.
 
 Under quadrants `steps` is a CUDA graph that loops on the device until the host is needed. Taichi has no such
 loop: there a call holds several steps, unrolled.
@@ -23,26 +23,14 @@ W. C. Swope, H. C. Andersen, P. H. Berens, K. R. Wilson, J. Chem. Phys. 76, 637 
 doi:10.1063/1.442716.
 """
 
+from dataclasses import dataclass
 from functools import cache
-from types import SimpleNamespace
-from typing import Any
 
-from taichimd.core.arguments import Number, kernel, types_of
+from taichimd.core.arguments import Kernel, Number, Sequence, kernel, types_of
 from taichimd.core.runtime import ti
 from taichimd.ensembles.thermostats.layout import FIRST, OPENS
 from taichimd.ensembles.thermostats.ledger import counters
-from taichimd.neighbours.control import (
-    BLOWN,
-    BUILDING,
-    BUILDS,
-    BUILT,
-    DONE,
-    FROZEN,
-    HELD,
-    NONE,
-    REBUILD,
-    REMAINING,
-)
+from taichimd.neighbours.control import NONE, Control
 from taichimd.neighbours.kernels import list_kernels
 from taichimd.neighbours.rows import VerletRows, row_layout
 from taichimd.neighbours.sorted_atoms import Search
@@ -55,8 +43,30 @@ from taichimd.system.cell import VERLET_LIST
 from taichimd.system.state import CARRIED, SPARE_ATOMS, Atoms
 
 
+@dataclass(frozen=True)
+class StepKernels:
+    """The kernels of a run.
+
+    Attributes:
+        open_step: first half kick and drift. steps: steps of a pass, or all until the host is needed.
+        evaluate, moved, cut_lists, tally_virial: see `EvaluationKernels`. last_kick: ends a run.
+        close_step: what acts on the whole system after an evaluation at the end of a run.
+        listed: tells a moving cell of new lists; None of a cell at rest.
+    """
+
+    open_step: Kernel
+    steps: Sequence
+    evaluate: Sequence
+    last_kick: Kernel
+    moved: Kernel
+    cut_lists: Sequence
+    tally_virial: Sequence | None
+    close_step: Kernel | None
+    listed: Kernel | None
+
+
 @cache
-def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: int) -> Any:
+def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: int) -> StepKernels:
     """Kernels for one set of terms and one precision; reused by every engine with the same.
 
     Args:
@@ -73,7 +83,7 @@ def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: 
     rebuild = list_kernels(real, search or Search(real), row_layout(variant.backend), carried).rebuild
     stepping = step_functions(program, variant, fused)
     some_steps, bring_back, acting_step = stepping.some_steps, stepping.bring_back, stepping.acting_step
-    drift, acts_every_period, all_pairs = stepping.drift, flags.acts_every_period, groups[0].all_pairs
+    drift, acts_every_period, all_pairs = stepping.drift, coupling.acts_every_period, groups[0].all_pairs
     more = (CARRIED,) * carried
     dt_of = Number("real", "time step")
     begins = variant.system(
@@ -87,10 +97,10 @@ def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: 
         """First half kick and drift of a run from step `first`. Launch: one thread per atom."""
         s = step_view(system, (), dt)
         atoms = s.atoms
-        s.control[REMAINING] = steps_to_do
-        s.control[DONE] = 0
-        s.control[BUILT] = 0
-        s.control[BLOWN] = NONE
+        s.control[Control.remaining] = steps_to_do
+        s.control[Control.done] = 0
+        s.control[Control.built_at] = 0
+        s.control[Control.blown] = NONE
         if ti.static(not coupling.none):
             counters(s.ledger)[FIRST] = first
             counters(s.ledger)[OPENS] = first
@@ -99,14 +109,14 @@ def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: 
         deforming = 0
         if ti.static(cell):
             deforming = thermostat.due(first)
-            flags.deform_all(deforming, s.control, FROZEN, s.cells)
+            flags.deform_all(deforming, s.control, Control.frozen, s.cells)
         for i in range(atoms.n):
             if ti.static(cell):
                 if deforming == 1:
                     box.shift(i, atoms.n, s.shift_bits, s.shifts, s.cells)
             v = atoms.vel[i] + (0.5 * dt * atoms.inverse_mass[i]) * atoms.force[i]
             atoms.vel[i] = v
-            drift(i, v, 0, deforming, s, atoms.pos, FROZEN)
+            drift(i, v, 0, deforming, s, atoms.pos, Control.frozen)
 
     if variant.split:
         steps = split_pass(variant, program, stepping)
@@ -121,7 +131,7 @@ def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: 
             # A loop of its own: quadrants would merge a bare statement with those at the top of the loops below, and what they
             # read with what was read here, once.
             for _ in range(1):
-                s.control[BUILDS] = 0
+                s.control[Control.builds] = 0
             while ti.graph.do_while(loops.building):
                 while ti.graph.do_while(loops.cutting):
                     cut(forces, s)
@@ -143,23 +153,23 @@ def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: 
                             flags.open_pass(s.control, loops.going, None, s.ledger)
                         bring_back(s, old.pos)
                     flags.close_pass(s.control, loops.cutting)
-                s.control[BUILDING] = 0
+                s.control[Control.building] = 0
                 too_little = unfit(s)
-                if s.control[REBUILD] != 0 and s.control[BLOWN] == NONE and s.control[BUILDS] < loops.builds_allowed and too_little == 0:  # fmt: skip
-                    s.control[BUILDING] = 1
+                if s.control[Control.rebuild] != 0 and s.control[Control.blown] == NONE and s.control[Control.builds] < loops.builds_allowed and too_little == 0:  # fmt: skip
+                    s.control[Control.building] = 1
                 if ti.static(cell):
                     box.lay_out(s.control, sort, s.cells)
                 if ti.static(not all_pairs):
                     rebuild(
-                        s.n * s.control[BUILDING], s.atoms, own, old, old_own, system.verlet, s.control, sort, False
+                        s.n * s.control[Control.building], s.atoms, own, old, old_own, system.verlet, s.control, sort, False
                     )  # fmt: skip
                 loops.building[None] = 0
-                if s.control[BUILDING] == 1:
-                    s.control[BUILDS] += 1
-                    s.control[BUILT] = s.control[DONE]
+                if s.control[Control.building] == 1:
+                    s.control[Control.builds] += 1
+                    s.control[Control.built_at] = s.control[Control.done]
                     if ti.static(cell):
                         box.forget(VERLET_LIST, s.cells)
-                    loops.building[None] = 1 - s.control[REBUILD]
+                    loops.building[None] = 1 - s.control[Control.rebuild]
 
     else:
 
@@ -184,13 +194,13 @@ def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: 
         """The last half kick of a run, behind an evaluation at its end."""
         atoms = system.atoms
         for i in range(atoms.n):
-            if system.control[HELD] == 0:
+            if system.control[Control.held] == 0:
                 atoms.vel[i] += (0.5 * dt * atoms.inverse_mass[i]) * atoms.force[i]
 
     outside = evaluation_kernels(variant.outside_steps)
     if variant != variant.outside_steps:
         last_kick = step_kernels(variant.outside_steps, search, fused, carried).last_kick
-    return SimpleNamespace(
+    return StepKernels(
         open_step=open_step,
         steps=steps,
         evaluate=outside.evaluate,

@@ -1,41 +1,27 @@
 """The search for atoms far from the ends of the cell, as most are, by a GPU with a thread for each.
 
 None of their neighbours is an image, columns of bins follow each other, and rows have room: that takes few registers, so that
-many warps hide each other's waits for memory. Other atoms are left, in a list, to the search for all (`search`). Rows go to memory
+many warps hide each other's waits for memory. Other atoms are left, in a list, to the search for all (`staged`). Rows go to memory
 through staged writes (`staged_writes`).
 """
 
 from typing import Any
 
-from taichimd.core.arguments import View
-from taichimd.core.runtime import ti
+from taichimd.core.runtime import DeviceFunction, ti
 from taichimd.core.warps import shuffle
 from taichimd.neighbours.masks import WORD, how_many_below, lowest, without_lowest
-from taichimd.neighbours.rows import CHUNK, WARP, some, those
-from taichimd.neighbours.staged_writes import BLOCK, RING, Outbox, put, send
-
-CLOSEST2 = 4e-4
-"""Square of the distance (angstrom) below which two atoms count as coincident."""
-LEFT = 0
-"""Where in `Sorted.sums`, which the sort needs no longer, stands how many atoms are left; `Sorted.order` names them."""
+from taichimd.neighbours.rows import CHUNK, CHUNKED, WARP, some, those
+from taichimd.neighbours.search.bins import LEFT, BinFunctions, Row
+from taichimd.neighbours.search.staged_writes import BLOCK, RING, Outbox, put, send
 
 
-class Row(View):
-    """The row of atom i, as one argument of the functions that fill it; numbers are in registers.
-
-    Attributes:
-        i, thread: the atom, and the thread that has it. n: all atoms. entries, width, shift_bits: as of `VerletRows`.
-        ident, control, sort: as of kernels. radius2, bins, reach: as of `Sorted`, for the atom's system.
-        most_image, periodic: likewise. ground: see `sorted_atoms.Ground`. box: staged writes, or None.
-    """
-
-
-def inner_search(find: Any, layout: int) -> Any:
+def inner_search(bins: BinFunctions, near_in_word: DeviceFunction, real: Any) -> DeviceFunction:
     """Device function that holds its own loop; before it, LEFT is 0.
 
     Args:
-        find: functions of the search for all.
-        layout: of rows, in chunks.
+        bins: functions of bins and images.
+        near_in_word: see `words`.
+        real: ti.f64 or ti.f32, of the positions that are compared.
     """
 
     @ti.func
@@ -43,29 +29,29 @@ def inner_search(find: Any, layout: int) -> Any:
         """Whether one of a word's atoms has left the cell."""
         marks, rest = 0, hits
         while rest != 0:
-            marks |= find.mark_of(find.folded_at(base + lowest(rest), n, folded))
+            marks |= bins.mark_of(bins.folded_at(base + lowest(rest), n, folded))
             rest = without_lowest(rest)
         return marks & 1 == 1
 
     @ti.func
-    def near_in_word(i, x, base, end, found, n, width, limit2, ident: ti.template(), control: ti.template(), sort: ti.template()):  # fmt: skip
-        """Mask of the atoms of a word that are near atom i; or none and True, if they are not for this search."""
-        hits, odd = find.near_in_word(i, base, end, n, -x, True, limit2, ident, control, sort)
-        stops = found + ti.math.popcnt(hits) > width
+    def inside_word(base, end, found, x, limit2, row: ti.template()):
+        """Mask of the atoms of a word that are near; or none and True, if they are not for this search."""
+        hits, odd = near_in_word(base, end, -x, True, limit2, row)
+        stops = found + ti.math.popcnt(hits) > row.width
         if odd & 1 == 1:
             # A condition of its own: beside an `or` it would be looked for each time.
-            if has_left(base, hits, n, sort.folded):
+            if has_left(base, hits, row.n, row.sort.folded):
                 stops = True
         return ti.select(stops, 0, hits), stops
 
     @ti.func
     def search_row(does, row: ti.template()):
         """Fill a row; how many entries were found, or -1: it is left. All 32 threads of a warp call it."""
-        limit2 = ti.cast(row.radius2, find.real)
-        x = find.folded_at(row.i, row.n, row.sort.folded)
+        limit2 = ti.cast(row.radius2, real)
+        x = bins.folded_at(row.i, row.n, row.sort.folded)
         b = row.sort.bin_of[row.i]
-        home = find.home_of(b, row.bins)
-        inside = does and find.mark_of(x) & 1 == 0
+        home = bins.home_of(b, row.bins)
+        inside = does and bins.mark_of(x) & 1 == 0
         for a in ti.static(range(3)):
             inside = inside and home[a] >= row.reach[a] and home[a] < row.bins[a] - row.reach[a]
         found, written = ti.select(inside, 0, -1), 0
@@ -87,9 +73,7 @@ def inner_search(find: Any, layout: int) -> Any:
             while some(base < end and found >= 0):
                 hits = 0
                 if base < end and found >= 0:
-                    near, stops = near_in_word(
-                        row.i, x, base, end, found, row.n, row.width, limit2, row.ident, row.control, row.sort
-                    )
+                    near, stops = inside_word(base, end, found, x, limit2, row)
                     hits = near
                     if stops:
                         found = -1
@@ -98,10 +82,10 @@ def inner_search(find: Any, layout: int) -> Any:
                         put(row.box, found, base + lowest(hits) << row.shift_bits)
                         hits = without_lowest(hits)
                         found += 1
-                    written = send(row.box, found, written, CHUNK, row.n, row.width, row.entries, layout)
+                    written = send(row.box, found, written, CHUNK, row.n, row.width, row.entries, CHUNKED)
                 base += WORD
             base, end = next_base, next_end
-        send(row.box, found, written, 1, row.n, row.width, row.entries, layout)
+        send(row.box, found, written, 1, row.n, row.width, row.entries, CHUNKED)
         return found
 
     @ti.func
@@ -129,7 +113,7 @@ def inner_search(find: Any, layout: int) -> Any:
             row = Row(i=i, n=of_all, width=room, shift_bits=code_bits, entries=rows.entries, control=control, ident=ident, radius2=radius2, bins=all_bins, reach=far, sort=sort, box=Outbox(ring, thread, i))  # fmt: skip
             found = search_row(thread < n, row)
             if found >= 0:
-                find.take(i, found, rows.count, control)
+                bins.take(i, found, rows.count, control)
             leave(i, found < 0 and thread < n, thread, sort)
 
     return fill_rows

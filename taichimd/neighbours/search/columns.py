@@ -1,0 +1,82 @@
+"""The columns of bins around an atom, one after the other: each is a stretch of the sorted atoms, or two where the cell ends."""
+
+from taichimd.core.runtime import DeviceFunction, ti
+from taichimd.neighbours.rows import is_left
+from taichimd.neighbours.search.bins import BinFunctions, cells_away
+from taichimd.neighbours.sorted_atoms import Search
+
+
+def row_function(bins: BinFunctions, how: Search, visit: DeviceFunction, by_warps: bool) -> DeviceFunction:
+    """Device function `search_row`, which visits all atoms in the columns around one.
+
+    Args:
+        bins: functions of bins and images.
+        how: the search is compiled.
+        visit: `(base, end, offset, cells, code, found, written, limit2, x, row) -> (found, written)`, what is done with a stretch
+            from `base` to `end`, so many cells away.
+        by_warps: whether all 32 threads of a warp call `visit` together.
+    """
+    ivec = ti.types.vector(3, ti.i32)
+
+    @ti.func
+    def following(place, first, last):
+        """The next piece of the columns around an atom: along z, then y, then x."""
+        x, y, z = place[0], place[1], place[2] + 1
+        if z > last[2]:
+            z = first[2]
+            y += 1
+            if y > last[1]:
+                y = first[1]
+                x += 1
+        return ivec(x, y, z)
+
+    @ti.func
+    def stretch(place, last, low_z, high_z, row: ti.template()):
+        """Where a piece of a column begins and ends among the sorted atoms, and how many cells away it is.
+
+        Bins that follow each other along z are one stretch.
+        """
+        counts, periodic, starts = ti.static((row.bins, row.periodic, row.sort.starts))
+        sx, sy, sz = cells_away(place[0], counts[0]), cells_away(place[1], counts[1]), place[2]
+        base, end = 0, 0
+        if place[0] <= last[0] and (sx == 0 or periodic[0] != 0) and (sy == 0 or periodic[1] != 0):
+            column = ((place[0] - sx * counts[0]) * counts[1] + place[1] - sy * counts[1]) * counts[2]
+            if ti.static(how.batch):
+                column += row.ground.first_bin
+            base = starts[column + ti.max(low_z - sz * counts[2], 0)]
+            end = starts[column + ti.min(high_z - sz * counts[2], counts[2] - 1) + 1]
+        return base, end, ivec(sx, sy, sz)
+
+    @ti.func
+    def search_row(does, row: ti.template()):
+        """Visit the columns around an atom; how many entries were found, and written."""
+        limit2 = ti.cast(row.radius2, how.real)
+        x = bins.folded_at(row.i, row.n, row.sort.folded)
+        b = row.sort.bin_of[row.i]
+        if ti.static(how.batch):
+            b -= row.ground.first_bin
+        home = bins.home_of(b, row.bins)
+        low_z, high_z = home[2] - row.reach[2], home[2] + row.reach[2]
+        if row.periodic[2] == 0:
+            low_z, high_z = ti.max(low_z, 0), ti.min(high_z, row.bins[2] - 1)
+        # Bins along x and y; along z cells, since a column may go on in the next one.
+        first = ivec(home[0] - row.reach[0], home[1] - row.reach[1], cells_away(low_z, row.bins[2]))
+        last = ivec(home[0] + row.reach[0], home[1] + row.reach[1], cells_away(high_z, row.bins[2]))
+        if not does:
+            first[0] = last[0] + 1
+        place = first
+        base, end, cells = stretch(place, last, low_z, high_z, row)
+        found, written = 0, 0
+        while is_left(place[0] <= last[0], by_warps):
+            # Where the next one begins is read along with this one.
+            place = following(place, first, last)
+            next_base, next_end, next_cells = stretch(place, last, low_z, high_z, row)
+            offset, code = -x, 0
+            if cells[0] != 0 or cells[1] != 0 or cells[2] != 0:
+                offset += ti.cast(bins.corner(cells, row.ground, row.sort), how.real)
+                code = bins.image_code(cells, row.most_image, row.ground)
+            found, written = visit(base, end, offset, cells, code, found, written, limit2, x, row)
+            base, end, cells = next_base, next_end, next_cells
+        return found, written
+
+    return search_row
