@@ -38,7 +38,8 @@ from taichimd.core.signals import interrupted
 from taichimd.core.tracing import keep_lookups
 
 DeviceFunction = Callable[..., Any]
-"""A function that kernels call on the device, as a dataclass of what a factory returns declares it."""
+"""A function that kernels call on the device. Factories return dataclasses of them, whose fields device code
+reads. It may not pass such a dataclass as an argument, nor to `bool`: quadrants would pass its fields."""
 TESTED = ("1.3", "1.4")
 """Minor versions of quadrants that the tests run; it promises no compatibility between them."""
 

@@ -163,7 +163,8 @@ def shared_loop(of: TileLoops) -> DeviceFunction:
         far_d = ti.simt.block.SharedArray((depth, breadth), ti.f64)
         far_w = ti.simt.block.SharedArray((depth, breadth), ti.f64)
         mine, other = lane % side, lane % breadth
-        pos, end = ti.static(tile.placed.pos), tile.span[1]
+        pos = ti.static(tile.placed.pos)
+        end = tile.span[1]
         x = pos[ti.min(tile.i - down + mine, end - 1)]
         y = pos[ti.min(tile.j - right + other, end - 1)]
         for slab in range(tile.item[3] * (side // depth)):
@@ -202,7 +203,8 @@ def own_loop(of: TileLoops) -> DeviceFunction:
 
     @ti.func
     def own_tiles(total: ti.template(), lane, tile: ti.template()):
-        pos, end = ti.static(tile.placed.pos), tile.span[1]
+        pos = ti.static(tile.placed.pos)
+        end = tile.span[1]
         for at in range(tile.item[3]):
             tiles = tiles_of(tile.item, at, tile.span)
             first = tile.span[0] + tiles[2] * side

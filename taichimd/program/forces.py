@@ -95,12 +95,12 @@ def force_functions(
     @ti.func
     def first_stage(g: ti.template(), out: ti.template(), control: ti.template(), frozen, want: ti.template(), ledger: ti.template(), bath: ti.template()):  # fmt: skip
         """Partial forces of many-body terms; or, for pairs alone, forces and what is wanted besides."""
-        if ti.static(bool(pair_list)):
+        if ti.static(by_tuple.pairs):
             if ti.static(want == FORCE or not (separate or want == ALL)):
                 pair_list.evaluate(
                     g.n, g.near.shift_bits, g.near, g.kept.pair_table, control, frozen, g.tuples
                 )
-        if ti.static(bool(triplet_list)):
+        if ti.static(by_tuple.bodies):
             triplet_list.partials(g.n, g.near.width, g.near.shift_bits, g.near, g.kept, out.energy, control, frozen, g.tuples, want)  # fmt: skip
         elif ti.static(group.all_pairs):
             visit_all(g.n, g.near.pos, g.near.kind, g.near.shifts, g.kept.pair_table, out.energy, out.force, out.virial, control, frozen, want)  # fmt: skip
