@@ -8,11 +8,11 @@ each counts. A list of all own entries, in any order, gives each thread a pair. 
 a loop, by vector instructions: the compilers make them of a loop over vectors of a function's own, not over arrays.
 """
 
-from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 from taichimd.core.arguments import Array, Bundle, Number, Selection
-from taichimd.core.runtime import WARPS, DeviceFunction, ti
+from taichimd.core.runtime import WARPS, ti
 from taichimd.enumerate.access import distance_vector
 from taichimd.enumerate.queued import goes
 from taichimd.enumerate.terms import TripletFunction
@@ -75,25 +75,11 @@ def votes(condition, warps: ti.template()):
     return mask
 
 
-@dataclass(frozen=True)
-class SideFunctions:
-    """Device functions of entries, and those that fill `Sides`.
+def side_functions(function: TripletFunction, backend: str) -> SimpleNamespace:
+    """Device functions `at`, `is_own`, `opposite` of entries, and those that fill `Sides`.
 
-    Attributes:
-        at: place of a slot. is_own: whether a pair belongs to the first atom. opposite: place of the entry seen from the other end.
-        sort: fills all for an atom. collect, rank: do it for a GPU; all threads of `threads_of_search` call `collect`.
+    `sort` does all for an atom; `collect` (of all threads of `threads_of_search`) and then `rank` do it for a GPU.
     """
-
-    at: DeviceFunction
-    is_own: DeviceFunction
-    opposite: DeviceFunction
-    sort: DeviceFunction
-    collect: DeviceFunction
-    rank: DeviceFunction
-
-
-def side_functions(function: TripletFunction, backend: str) -> SideFunctions:
-    """The functions for sides of a triple function on a backend."""
     of_list, many, warps = row_layout(backend), threads_of_search(backend), in_warps(backend)
     on_gpu = backend == "cuda"
 
@@ -225,4 +211,5 @@ def side_functions(function: TripletFunction, backend: str) -> SideFunctions:
             if g.sides.turn[place] >= 0:
                 g.sides.pairs[g.sides.first[i] + g.sides.turn[place]] = there
 
-    return SideFunctions(at, is_own, opposite, sort, collect, rank)
+    # No dataclass: the fingerprint of potentials covers this function.
+    return SimpleNamespace(at=at, is_own=is_own, opposite=opposite, sort=sort, collect=collect, rank=rank)

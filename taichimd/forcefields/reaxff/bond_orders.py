@@ -30,6 +30,8 @@ from taichimd.forcefields.reaxff.tables import N_ATOM, N_PAIR, G, OfAtom, OfPair
 from taichimd.neighbours.control import Control
 from taichimd.neighbours.rows import body_layout, insert, row_layout, slot
 
+OVERFULL, REBUILD = Control.overfull, Control.rebuild
+"""The fingerprint of ReaxFF covers their names."""
 LEAST = 1e-10
 """Smaller bond orders are 0."""
 
@@ -125,8 +127,8 @@ def bond_orders_function(backend: str, n_kinds: int) -> Any:
             if status[GO] == 1 and status[MOST_BONDS] > bonds.width:
                 # The host grows the rows, and the step is done anew.
                 status[GO], status[HELD] = 0, 1
-                control[Control.overfull + group] = 1
-                control[Control.rebuild] = 1
+                control[OVERFULL + group] = 1
+                control[REBUILD] = 1
         for t in range(bonds.places):
             n, width, m, shift_bits = atoms.n, bonds.width, bonds.places, verlet.shift_bits
             i, s = owner(t, n, width)

@@ -103,7 +103,7 @@ def chain_function(backend: str, n_kinds: int, energies: bool, virials: bool, la
             n, width, m = atoms.n, bonds.width, bonds.places
             i, s = owner(t, n, width)
             if status[GO] == 1 and s < bonds.count[i]:
-                first_stage(t, i, n, m, shift_bits, atoms, bonds, tables)
+                first_pass(t, i, n, m, shift_bits, atoms, bonds, tables)
         for i in range(atoms.n):
             n, width, m = atoms.n, bonds.width, bonds.places
             if status[GO] == 1:
@@ -147,9 +147,7 @@ def chain_function(backend: str, n_kinds: int, energies: bool, virials: bool, la
         return bonds.half[column * m + t] + bonds.half[column * m + bonds.twin[t]]
 
     @ti.func
-    def first_stage(
-        t, i, n, m, shift_bits, atoms: ti.template(), bonds: ti.template(), tables: ti.template()
-    ):
+    def first_pass(t, i, n, m, shift_bits, atoms: ti.template(), bonds: ti.template(), tables: ti.template()):
         """H of a half-bond, and its share of dE/dDelta'_i."""
         j = bonds.partner[t] >> shift_bits
         a, b = atoms.kind[i], atoms.kind[j]

@@ -315,8 +315,8 @@ def solver_kernels(
 
     frozen, stepping = Number("i32", "word of control"), Number("i32", "what the evaluation is (`history`)")
     net = Number("f64", "net charge, e")
-    start: dict[str, Any] = {"past": history, "control": CONTROL, "frozen": frozen, "stepping": stepping}
-    rows: dict[str, Any] = {"near": ROWS, "shifts": SHIFTS}
+    start = {"past": history, "control": CONTROL, "frozen": frozen, "stepping": stepping}
+    rows = {"near": ROWS, "shifts": SHIFTS}
     no_screening = [name for name in Solver.fields if name != "screening"]
 
     if DEVICE_LOOPS:
@@ -332,7 +332,7 @@ def solver_kernels(
 
         return SimpleNamespace(solve=solve)
 
-    @kernel(types, g=Solver.only("elements", atoms=Sites.only("n", "kind"), v=Vectors.only("x", "z"), progress=Progress.only("flags", "scalars")), **start)  # fmt: skip
+    @kernel(types, g=Solver.only("elements", atoms=Sites.only("n", "kind"), v=Vectors.only("x", "z"), progress=Progress.only("flags", "scalars")), **start)  # type: ignore[arg-type]  # fmt: skip
     def begin(g, past, control, frozen, stepping):
         """The first guess, if control says that there is something to do."""
         first_guess(g, past, control, frozen, stepping)
