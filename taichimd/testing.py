@@ -1,4 +1,4 @@
-"""Systems for tests of force fields, yours and ours, and a test that any force field should pass.
+"""Systems for tests of force fields, yours and ours, and tests that any force field or potential should pass.
 
     from taichimd.testing import assert_consistent, silicon_216
 
@@ -13,6 +13,7 @@ from ase import Atoms, units
 from ase.build import bulk
 
 from taichimd.forcefields.base import ForceField
+from taichimd.forcefields.conformance import assert_conforms as assert_conforms
 from taichimd.system.lattices import build_lattice
 
 ARGON = {"epsilon": 0.0104, "sigma": 3.40}

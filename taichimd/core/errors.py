@@ -64,7 +64,13 @@ class PropertyError(TaichimdError, PropertyNotImplementedError):
 
 
 class EvaluationError(TaichimdError, CalculationFailed):
-    """An energy or a force that is not a finite number."""
+    """An energy or a force that is not a finite number, or that an external potential does not give.
+
+    Attributes:
+        system: number of the system of a batch, if that is known.
+    """
+
+    system: int | None = None
 
 
 class ChargeError(TaichimdError, SCFError):

@@ -255,11 +255,44 @@ class ForceField:
             PropertyError: its energy is not a sum of functions of an atom and its neighbours.
         """
         for term in self.terms:
+            if term.external:
+                raise PropertyError(
+                    f"{term.name} has no heat current: an external potential gives no virial of each atom; "
+                    "take a potential of taichimd, or observe rdf, msd, vacf or viscosity"
+                )
             if not term.local:
                 raise PropertyError(
                     f"{term.name} has no heat current: its charges solve one system of equations for all "
                     "atoms, and no local heat current is derived for that; take a potential without charges, "
                     "or observe rdf, msd, vacf, viscosity or species"
+                )
+
+    @property
+    def external(self) -> bool:
+        """Whether other code evaluates a term (`external`)."""
+        return any(term.external for term in self.terms)
+
+    @property
+    def has_virial(self) -> bool:
+        """Whether an evaluation gives the virial, and so the pressure."""
+        return all(term.has_virial for term in self.terms)
+
+    def check_virial(self, what: str) -> None:
+        """Raise a PropertyError if an evaluation gives no virial; `what` needs it."""
+        for term in self.terms:
+            if not term.has_virial:
+                raise PropertyError(
+                    f"{term.name} gives no stress, which {what} needs; take a potential with a stress, or a "
+                    "constant cell"
+                )
+
+    def check_compiled(self, what: str) -> None:
+        """Raise a SettingsError if other code evaluates a term; `what` takes terms of kernels alone."""
+        for term in self.terms:
+            if term.external:
+                raise SettingsError(
+                    f"{term.name} is evaluated by other code, for all atoms of a system together, which does "
+                    f"not go with {what}; take a potential of taichimd"
                 )
 
     def check_bonds(self) -> None:
@@ -310,7 +343,7 @@ class ForceField:
             "source": self.source,
             "source_sha256": self._sources[0].sha256 if len(self._sources) == 1 else None,
             "python_files": {file.path: file.sha256 for file in self.python_files},
-            "cutoff_A": self.cutoff if isfinite(self.cutoff) else None,
+            "cutoff_A": self.cutoff if isfinite(self.cutoff) and not self.external else None,
             "enumeration": self.enumeration,
             "terms": [
                 {"contribution": one.name, **term.describe(kinds)}

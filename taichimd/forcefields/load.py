@@ -14,6 +14,7 @@ from typing import Any
 from taichimd.core.errors import ParameterFileError, SettingsError, TaichimdError, TaichimdWarning
 from taichimd.forcefields import library
 from taichimd.forcefields.base import Contribution, ForceField
+from taichimd.forcefields.contract import ExternalPotential
 from taichimd.forcefields.formats.header import Header
 from taichimd.forcefields.references import USER
 from taichimd.forcefields.siblings import imported_beside, siblings
@@ -39,8 +40,8 @@ def load_forcefield(spec: Any) -> ForceField:
         spec: a parameter file (path or shipped name; its suffix says the kind, but an ffield file of
             ReaxFF may have any name, and options behind it, as "CHO.ffield:constants=consistent"),
             "my_file.py:my_potential" (a ForceField, or something that makes one when called without
-            arguments), or a ForceField. A list of these is their sum; the same file twice
-            in it is warned of.
+            arguments), a ForceField, or an `ExternalPotential`. A list of these is their sum; the same file
+            twice in it is warned of.
 
     Raises:
         ParameterFileError: no such file, unknown suffix, a malformed file, or an empty list.
@@ -50,11 +51,15 @@ def load_forcefield(spec: Any) -> ForceField:
         return spec
     if isinstance(spec, list | tuple) and spec:
         return _sum_of(spec)
+    if isinstance(spec, ExternalPotential):
+        from taichimd.forcefields.external import external
+
+        return external(spec)
     if not isinstance(spec, str | PathLike):
         what = "an empty list" if isinstance(spec, list | tuple) else f"a {type(spec).__name__}"
         raise ParameterFileError(
             f"potential is {what}, expected a file, a shipped name, 'my_file.py:my_potential', a force field "
-            "object, or several of these"
+            "object, or several of these; an ASE calculator is given as taichimd.from_ase(calculator)"
         )
     file, rest = split_spec(str(spec))
     if is_code(str(spec)):
@@ -266,6 +271,8 @@ def _forcefield_of(module: ModuleType, file: Path, name: str) -> ForceField:
         )
     if callable(found) and not isinstance(found, ForceField):
         found = found()
+    if isinstance(found, ExternalPotential):
+        found = load_forcefield(found)
     if not isinstance(found, ForceField):
         raise ParameterFileError(f"{file}:{name} is a {type(found).__name__}, expected a force field")
     return found

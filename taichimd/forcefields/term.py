@@ -97,6 +97,8 @@ class Term:
     cautions: tuple[str, ...] = ()
     has_bonds: ClassVar[bool] = False
     """Whether an evaluation leaves a table of bonds with their orders."""
+    external: ClassVar[bool] = False
+    """Whether other code evaluates it, on the host, for all atoms of a system together (`external`)."""
 
     def __reduce__(self) -> Any:
         """For pickle: the function by where it is found.
@@ -124,6 +126,11 @@ class Term:
     def cutoff(self) -> float:
         """Longest cutoff of a row, angstrom."""
         return max(row["cutoff"] for row in self.table.rows.values())
+
+    @property
+    def has_virial(self) -> bool:
+        """Whether an evaluation gives the virial."""
+        return True
 
     def longest_timestep(self, species: Sequence[str]) -> float | None:
         """Time step (fs) above which these species need a warning, or None."""

@@ -1,10 +1,15 @@
 """Stress and shear viscosity."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from taichimd.estimators.transport import green_kubo_viscosity
 from taichimd.observables.green_kubo import GreenKuboObservable
 from taichimd.observables.observable import Result
+
+if TYPE_CHECKING:
+    from taichimd.forcefields.base import ForceField
 
 
 class Viscosity(GreenKuboObservable):
@@ -12,6 +17,11 @@ class Viscosity(GreenKuboObservable):
 
     name, tables, picture = "viscosity", ("stress", "viscosity"), "viscosity"
     sums = "stress"
+
+    @classmethod
+    def check_forcefield(cls, forcefield: "ForceField") -> None:
+        """Raise a PropertyError if it gives no stress."""
+        forcefield.check_virial("the viscosity")
 
     def result(self) -> Result:
         """Of the run, errors from the autocorrelation."""

@@ -6,6 +6,7 @@ from ase import Atoms
 
 from taichimd.core.errors import SettingsError
 from taichimd.forcefields.base import ForceField
+from taichimd.forcefields.contract import ExternalPotential
 from taichimd.forcefields.load import load_forcefield
 from taichimd.program.decomposition import TUPLE
 from taichimd.system.cell import Cell
@@ -26,7 +27,8 @@ def accepted(forcefield: Any, precision: str, decomposition: str, driven: bool) 
             tuple, or another such potential in the sum.
         PropertyError: a driving force where no heat current is known.
     """
-    found = load_forcefield(forcefield) if isinstance(forcefield, list | tuple) else forcefield
+    takes = list | tuple | ExternalPotential
+    found = load_forcefield(forcefield) if isinstance(forcefield, takes) else forcefield
     if not isinstance(found, ForceField):
         raise SettingsError(
             f"expected a force field, got {type(found).__name__}; see taichimd.load_forcefield"

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from taichimd.core import units
 from taichimd.core.arrays import Array
-from taichimd.core.errors import CapacityError, SettingsError, StructureError, TaichimdError
+from taichimd.core.errors import CapacityError, EvaluationError, SettingsError, StructureError, TaichimdError
 from taichimd.core.matrix3 import determinant
 from taichimd.core.runtime import start, ti
 from taichimd.ensembles.barostats.base import Barostat
@@ -148,6 +148,7 @@ class Batch(NotCopied):
     def _check_barostat(self, ensemble: Ensemble, number: int) -> None:
         """Refuse a barostat that does not suit its system, as `Engine` does."""
         if isinstance(ensemble, Barostat):
+            self.forcefield.check_virial("a barostat")
             bath, cell = self._bath.members[number], self._cell.cells[number]
             ensemble.check_cell(cell.vectors, cell.frame.pbc)
             wanted = 3.0 * ensemble.most_pressure * units.GPA * abs(determinant(cell.vectors))
@@ -166,6 +167,16 @@ class Batch(NotCopied):
                 f"a batch of {self.n_systems} systems, {self._state.n} atoms in all: {error}; about {fit} "
                 "systems of this size fit at a time"
             ) from error
+
+    @contextmanager
+    def _named_system(self) -> Iterator[None]:
+        """Say of which system an evaluation has failed."""
+        try:
+            yield
+        except EvaluationError as error:
+            if error.system is not None:
+                error.args = (f"{self.names[error.system]}: {error}",)
+            raise
 
     def part(self, number: int) -> slice:
         """Where the atoms of a system stand."""
@@ -220,12 +231,12 @@ class Batch(NotCopied):
 
     def evaluate(self) -> None:
         """Energies, forces and virials of the present positions of all systems."""
-        with self._all_that_fit():
+        with self._all_that_fit(), self._named_system():
             self.device.need_outputs()
 
     def energies(self, known: Sequence[float | None] | None = None) -> list[Energy]:
         """Of all systems, as `Device.energies`."""
-        with self._all_that_fit():
+        with self._all_that_fit(), self._named_system():
             return self.device.energies(known)
 
     def set_vectors(self, name: str, values: dict[int, Array]) -> None:
@@ -266,6 +277,9 @@ class Batch(NotCopied):
 
         A system that leaves physics stops, and no error is raised: its member has it (`Member.error`), and
         the state of the failed step.
+
+        Raises:
+            EvaluationError: an external potential failed; the message names the system.
         """
         check_steps(n_steps, timestep)
         if n_steps == 0 or not self.alive:
@@ -273,13 +287,14 @@ class Batch(NotCopied):
         self.forcefield.check_bounded()
         for member in self.members:
             member.ensemble.check_timestep(timestep)
-        self.device.need_forces()
-        self.device.settle()
-        self.forget()
-        for step, blown in self.device.steps(self.step, n_steps, float(timestep), self._renew):
-            self.step = step
-            if blown != NONE:
-                self._stop_those_that_failed(blown, timestep)
+        with self._named_system():
+            self.device.need_forces()
+            self.device.settle()
+            self.forget()
+            for step, blown in self.device.steps(self.step, n_steps, float(timestep), self._renew):
+                self.step = step
+                if blown != NONE:
+                    self._stop_those_that_failed(blown, timestep)
         self.forget()
 
     def _renew(self) -> None:

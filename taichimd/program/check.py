@@ -151,6 +151,7 @@ def check_forcefield(
         SettingsError: a decomposition that is none, or that does not fit the force field.
         ParameterFileError: labels of which none is a chemical symbol.
     """
+    forcefield.check_compiled("this check (see taichimd.testing.assert_conforms)")
     forcefield = forcefield.stationary()
     species = list(elements or _symbols(forcefield.elements) or ["Ar"])
     rng = np.random.default_rng(seed)

@@ -7,6 +7,7 @@ from typing import Any
 
 from taichimd.core.arguments import fit
 from taichimd.core.arrays import Array
+from taichimd.core.errors import EvaluationError
 from taichimd.core.runtime import DEVICE_LOOPS, QUICK_COMPILE, blocks_for, grid, literals, ti
 from taichimd.ensembles.bath import Bath
 from taichimd.ensembles.coupling import Coupling
@@ -107,7 +108,7 @@ class Device:
         energy, virial = ti.ndarray(state.real, state.n), ti.ndarray(state.real, 9 * state.n)
         self._total = Outputs(energy=energy, virial=virial)
         self._loops = LoopFlags(*(ti.ndarray(ti.i32, ()) for _ in range(4)))
-        self._group_outputs = tuple(outputs_for(state) for _ in groups) if len(groups) > 1 else ()
+        self._group_outputs = tuple(outputs_for(state) for _ in groups) if variant.adds_groups else ()
         left = self._group_outputs or (Outputs(energy, state.force, virial),)
         self.evaluators = [
             bound.evaluator(
@@ -119,6 +120,8 @@ class Device:
             for k, bound in enumerate(choice.bounds)
             if bound.evaluator
         ]
+        for one in self.evaluators:
+            one.cell = cell
         self.degree = next((one.degree for one in self.evaluators if one.degree), 0)
         self.forces_known = self.evaluated = self.blown = False
         self.sums = BatchSums(state) if state.batch else None
@@ -224,6 +227,7 @@ class Device:
     def _queue_groups(self, when: int, want: int) -> None:
         """Queue the kernels of groups that have their own."""
         if self.evaluators:
+            self.cell_moved()
             self.call(self._run.cut_lists, self.system())
         for one in self.evaluators:
             one.queue(self.call, self.lists.verlet, self.lists.control, when, want)
@@ -360,10 +364,17 @@ class Device:
         self.cell_moved()
         while not self.evaluated:
             calls = lists.batches(to_do - done) if done < to_do else 0
-            if calls:
-                self.step_batch(timestep, calls)
-            # Behind steps of which the host does not know yet whether they end the run: it waits once.
-            self.queue_forces(timestep)
+            try:
+                if calls:
+                    self.step_batch(timestep, calls)
+                # Behind steps of which the host does not know yet whether they end the run: it waits once.
+                self.queue_forces(timestep)
+            except EvaluationError as error:
+                step = first + 1 + lists.look().done
+                error.args = (f"step {step}: {error}",)
+                self.explode()
+                yield step, NONE
+                raise
             seen = lists.look()
             self.check()
             if calls:

@@ -137,6 +137,7 @@ class Engine(NotCopied):
         if self._all_pairs:
             check_all_pairs_of(self.ensemble.moves_cell, driving_force)
         if isinstance(self.ensemble, Barostat):
+            forcefield.check_virial("a barostat")
             self.ensemble.check_cell(cell.vectors, self.pbc)
         self.fixed = check_fixed(fixed, self.n_atoms)
         self._bath = Bath(self.ensemble, self.masses, cell, driving_force, self.fixed)
@@ -307,7 +308,7 @@ class Engine(NotCopied):
         potential, kinetic, virial = self.device.evaluate()
         stress = stress_of(virial, self.cell) if self.pbc.all() else None
         pressure = None
-        if self.volume is not None:
+        if self.volume is not None and self.forcefield.has_virial:
             trace = float(np.trace(virial))
             self._bath.check_sums(trace, 2.0 * kinetic)
             pressure = (2.0 * kinetic + trace) / (3.0 * self.volume) / units.GPA
@@ -336,9 +337,10 @@ class Engine(NotCopied):
     def pressures(self) -> Array | None:
         """Pressure along xx, yy, zz, yz, xz, xy, with the kinetic part, (6,) GPa.
 
-        None unless periodic in three directions. The mean of the first three is `thermo().pressure`.
+        None unless periodic in three directions, with a potential that has a virial. The mean of the first
+        three is `thermo().pressure`.
         """
-        if self.volume is None:
+        if self.volume is None or not self.forcefield.has_virial:
             return None
         self.device.need_outputs()
         return momentum_flows(self._state, *self.device.outputs) / self.volume / units.GPA
@@ -367,6 +369,7 @@ class Engine(NotCopied):
         Raises:
             BlowUpError: an atom moved by more than a quarter of the cutoff in one step, left the finite
                 numbers, or landed on another one; the state is then that of the failed step.
+            EvaluationError: an external potential failed; the state is then that of the failed step.
         """
         check_steps(n_steps, timestep)
         if n_steps == 0:

@@ -92,7 +92,7 @@ def _evaluate(variant: Variant, want: int) -> Sequence:
     given: dict[str, Any] = {
         "system": variant.system(bath=bath, cells=variant.cells("strain", "lost")),
         "total": Outputs.only("energy", "virial"),
-        "outputs": tuple(Outputs for _ in groups) if number > 1 else (),
+        "outputs": tuple(Outputs for _ in groups) if variant.adds_groups else (),
         "ends_run": Number("i32", "1 where the forces end a run"),
     }
 
@@ -128,7 +128,7 @@ def _evaluate(variant: Variant, want: int) -> Sequence:
             s = step_view(system, program.views(system, system.atoms.n, ends_run))
             program.cut(program.of_evaluations, s)
             flags.open_finish(ends_run, s.control)
-            if ti.static(number == 1):
+            if ti.static(not variant.adds_groups):
                 of_group(0, s, Outputs(total.energy, system.atoms.force, total.virial))
             else:
                 for k in ti.static(range(number)):
@@ -171,19 +171,19 @@ def _tally_virial(variant: Variant) -> Sequence:
     its = tuple(group.arguments for group in groups)
     given: dict[str, Any] = {
         "total": Outputs.only("energy", "virial"),
-        "outputs": tuple(Outputs for _ in groups) if number > 1 else (),
+        "outputs": tuple(Outputs for _ in groups) if variant.adds_groups else (),
         "n": Number("i32", "number of atoms; 0: only compile"),
     }
 
     def one_group(k: int) -> Any:
-        outputs = only(k, given["outputs"]) if number > 1 else ()
-        total = None if number > 1 else given["total"]
+        outputs = only(k, given["outputs"]) if variant.adds_groups else ()
+        total = None if variant.adds_groups else given["total"]
         system = variant.system(groups=only(k, its), cells=None)
 
         @kernel(types, system=system, total=total, outputs=outputs, n=given["n"])
         def tally_virial(system, total, outputs, n):
             s = step_view(system, program.views(system, n))
-            if ti.static(number == 1):
+            if ti.static(not variant.adds_groups):
                 add(s, n, Outputs(total.energy, system.atoms.force, total.virial))
             else:
                 add(s, n, outputs[k])

@@ -198,6 +198,7 @@ def check_ghosts_do(forcefield: ForceField) -> None:
         SettingsError: charges, a term without a cutoff or lists, numbers that atoms keep.
     """
     name = forcefield.name
+    forcefield.check_compiled("several processes")
     if forcefield.charged:
         raise SettingsError(
             f"{name}: charges follow from all atoms together, not from those of one process and its ghosts; "

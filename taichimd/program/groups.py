@@ -52,8 +52,8 @@ class Choice:
 
     def groups(self, n_atoms: int) -> tuple[Group, ...]:
         """How each group of terms is done, for so many atoms."""
-        passes = any(bound.terms.passes for bound in self.bounds)
-        several = len(self.bounds) > 1 or self.many_body or passes or any(self.by_tuple)
+        other_terms = any(bound.terms.passes or bound.terms.queued for bound in self.bounds)
+        several = len(self.bounds) > 1 or self.many_body or other_terms or any(self.by_tuple)
         pairs_do = self.backend != "cuda" or n_atoms < NO_NEAR_LIST
         near_list = not self.all_pairs and (several or self.batch or (pairs_do and self.skin is None))
         return tuple(

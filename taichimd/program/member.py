@@ -196,7 +196,7 @@ class Member(NotCopied):
         potential, kinetic, virial = float(total[0]), float(total[1]), total[2:].reshape(3, 3)
         stress = stress_of(virial, self.cell) if self.pbc.all() else None
         pressure = None
-        if self.volume is not None:
+        if self.volume is not None and self.forcefield.has_virial:
             trace = float(np.trace(virial))
             self._bath.check_sums(trace, 2.0 * kinetic)
             pressure = (2.0 * kinetic + trace) / (3.0 * self.volume) / units.GPA
@@ -208,7 +208,7 @@ class Member(NotCopied):
     def pressures(self) -> Array | None:
         """(6,) GPa, xx yy zz yz xz xy, with the kinetic part; None without a volume."""
         self._check_going()
-        if self.volume is None:
+        if self.volume is None or not self.forcefield.has_virial:
             return None
         return np.asarray(self.batch.sums("stress")[self.number][:6] / self.volume / units.GPA)
 

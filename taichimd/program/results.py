@@ -44,7 +44,8 @@ class Evaluation:
         forces: (n, 3) eV/angstrom.
         virials: (n, 3, 3) eV, W_i = sum_j r_ij (x) dU_j/dr_ji with r_ij = r_j - r_i: the share of the virial
             that carries heat (`program.heat`), not symmetric for three-body terms; sum = -stress * volume.
-        stress: (6,) eV/angstrom^3, ASE's sign and Voigt order, or None without a volume.
+        stress: (6,) eV/angstrom^3, ASE's sign and Voigt order, or None without a volume. Of an external
+            potential each atom has the n-th part of the virial, or NaN without a virial: then stress is None.
         charges: (n,) e, or None of a force field without any.
     """
 
@@ -61,7 +62,8 @@ class Thermo:
     """Totals at one step: eV, K, angstrom^3.
 
     Attributes:
-        pressure: GPa; -trace(stress)/3 plus the kinetic part. None unless periodic in three directions.
+        pressure: GPa; -trace(stress)/3 plus the kinetic part. None unless periodic in three directions,
+            with a potential that has a virial.
         stress: (6,) eV/angstrom^3, potential part, ASE's sign and Voigt order, or None likewise.
         conserved: eV; total energy and what thermostat and cell have received since the first step;
             None where nothing is conserved (weak coupling of the cell, driving force).

@@ -217,6 +217,9 @@ def heat_flows(state: State, energy: Any, virial: Any) -> NDArray[np.float64]:
 
 
 def stress_of(virial: Matrix, cell: Matrix) -> Matrix | None:
-    """Symmetric part of -virial/volume (6,) in Voigt order, for any cell (3, 3) with a volume; else None."""
+    """Symmetric part of -virial/volume (6,) in Voigt order, for any cell (3, 3) with a volume; else None.
+
+    None of a virial that is not known (NaN), too.
+    """
     volume = abs(determinant(cell))
-    return None if volume == 0.0 else -0.5 * (virial + virial.T)[VOIGT] / volume
+    return None if volume == 0.0 or np.isnan(virial).any() else -0.5 * (virial + virial.T)[VOIGT] / volume

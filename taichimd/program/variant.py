@@ -84,9 +84,14 @@ class Variant:
         return self.backend == "cuda"
 
     @property
+    def adds_groups(self) -> bool:
+        """Whether groups, or a queued one alone, leave forces in arrays of their own, which are added up."""
+        return len(self.groups) > 1 or self.queued
+
+    @property
     def outputs(self) -> tuple[Selection, ...]:
         """Where steps leave, or find, the forces of each group; a group alone leaves them with the atoms."""
-        if len(self.groups) == 1:
+        if not self.adds_groups:
             return ()
         of_queued = ("force", "virial") if self.coupling.moves_cell else ("force",)
         return tuple(Outputs.only(*(of_queued if g.terms.queued else ("force",))) for g in self.groups)

@@ -144,6 +144,8 @@ def relax(
     forcefield = load_forcefield(potential)
     forcefield.check_bounded()
     freedoms = [one] if (one := cell_freedom(atoms, settings)) else []
+    if freedoms:
+        forcefield.check_virial("a cell that relaxes")
     for note in notes_on_overlap(atoms):
         warnings.warn(note, TaichimdWarning, stacklevel=2)
     engine = Engine(atoms, forcefield, **compute | _skin(compute, freedoms, forcefield))
@@ -189,6 +191,8 @@ def relax_many(
             freedoms += [one] if (one := cell_freedom(atoms, settings)) else []
     forcefield = load_forcefield(potential)
     forcefield.check_bounded()
+    if freedoms:
+        forcefield.check_virial("a cell that relaxes")
     if why_not_batchable(forcefield) is not None:
         found = []
         for number, atoms in enumerate(systems):

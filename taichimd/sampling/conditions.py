@@ -31,6 +31,7 @@ def check_ensemble(
             single atoms between walls.
         StructureError: atoms outside of the walls.
     """
+    forcefield.check_compiled("Monte Carlo")
     if forcefield.charged:
         raise refused(forcefield)
     if pressure is None:

@@ -76,7 +76,7 @@ def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: 
         carried: number of arrays that contributions keep with the atoms.
     """
     real, coupling, groups = variant.real, variant.coupling, variant.groups
-    types, number = types_of(real, variant.term, search.real if search else None), len(groups)
+    types = types_of(real, variant.term, search.real if search else None)
     program = compiled_groups(variant)
     forces, flags, thermostat, cell = program.forces, program.flags, program.thermostat, coupling.moves_cell
     box, cut, views, unfit = program.box, program.cut, program.views, program.unfit
@@ -127,7 +127,7 @@ def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: 
         def steps(system, outputs, sort, own, old, old_own, loops, dt):
             """Steps on the device until none remain or the host has to see to the lists. Launch: one thread per atom."""
             s = step_view(system, views(system, system.atoms.n), dt, sort)
-            outs = outputs if ti.static(number > 1) else (s.out,)
+            outs = outputs if ti.static(variant.adds_groups) else (s.out,)
             # A loop of its own: quadrants would merge a bare statement with those at the top of the loops below, and what they
             # read with what was read here, once.
             for _ in range(1):
@@ -177,7 +177,7 @@ def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: 
         def steps(system, outputs, sort, old, loops, dt):
             """A pass: up to `unroll` steps, and one in which a barostat acts. Launch: one thread per atom."""
             s = step_view(system, views(system, system.atoms.n), dt, sort)
-            outs = outputs if ti.static(number > 1) else (s.out,)
+            outs = outputs if ti.static(variant.adds_groups) else (s.out,)
             cut(forces, s)
             flags.count_pass(s.control)
             flags.open_pass(s.control, loops.going, None, s.ledger)
