@@ -35,7 +35,7 @@ def lacks_pair(i, lane, most2, pos: ti.template(), built_at: ti.template(), b: t
     if b.periodic[2] == 0:
         low_z, high_z = ti.max(low_z, 0), ti.min(high_z, bins[2] - 1)
     first_cell = low_z // bins[2]
-    # Where the cell ends, a column goes on in the next cell.
+    # Where the cell ends, a column continues in the next cell.
     pieces = high_z // bins[2] - first_cell + 1
     column_of = b.bin_of[i] // bins[2]
     radius = ti.sqrt(b.radius2)

@@ -209,7 +209,7 @@ class Lists:
         if self._seen.builds:
             self.verlet.builds += self._seen.builds
             self.age = self._seen.done - self._seen.built_at
-        # Calls behind a list's end have done nothing, and say nothing of the next ones.
+        # Calls after a list's end have done nothing, and say nothing of the next ones.
         passes = (self._seen.passes - self._passes) % 2**32
         self._passes += passes
         if passes:

@@ -1,7 +1,7 @@
 """The near list: the rows of the Verlet list cut down to what the next steps can need.
 
 Two skins. The Verlet list reaches cutoff + outer skin and is built rarely; the near list keeps of it the
-pairs within their own cutoff + inner skin, and is what the loops over triples read. It is cut anew, on the
+pairs within their own cutoff + inner skin, and is what the loops over triples read. It is filtered again, on the
 device and without the host, once an atom has moved by half the inner skin since the last cut. A cut is
 complete as long as no atom has moved from the build by more than half of what the skins differ by: otherwise
 the kernel asks for a rebuild and freezes.
@@ -95,7 +95,7 @@ def prune_functions(
 
     @ti.func
     def place_of(keeps, kept, thread):
-        """Place of an entry, if it is kept, behind those of its atom that are known, and how many are then."""
+        """Place of an entry, if it is kept, after those of its atom that are known, and how many are then."""
         place, then = kept, kept
         if ti.static(shared):
             before, all_of_them = claim(keeps, thread)

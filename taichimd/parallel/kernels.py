@@ -15,11 +15,11 @@ gone half the skin less e in the step before, and the pair was within the cutoff
 and what it finds holds all processes one step later, in time. `begin` holds them where an atom moves by more than e.
 """
 
+from dataclasses import dataclass
 from functools import cache
-from types import SimpleNamespace
 from typing import Any
 
-from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
+from taichimd.core.arguments import Array, Bundle, Kernel, Number, kernel, types_of
 from taichimd.core.runtime import ti
 from taichimd.ensembles.bath_arrays import BathArrays
 from taichimd.ensembles.coupling import Coupling, coupling_functions
@@ -67,8 +67,26 @@ class Shared(Bundle):
     processes: Any = Number("i32", "how many there are")
 
 
+@dataclass(frozen=True)
+class SharedKernels:
+    """Kernels of one process among several.
+
+    Attributes:
+        begin: half kicks and drift of own atoms. take: positions of the atoms of other processes.
+        mark: lists are made, displacements and steps count from now on. pack: vectors of own atoms for other processes.
+        prepare: constants of a thermostat for a time step. empty_rows: no neighbours of atoms whose terms nobody needs.
+    """
+
+    begin: Kernel
+    take: Kernel
+    mark: Kernel
+    pack: Kernel
+    prepare: Kernel
+    empty_rows: Kernel
+
+
 @cache
-def shared_kernels(real: Any, coupling: Coupling, near_list: bool, backend: str) -> Any:
+def shared_kernels(real: Any, coupling: Coupling, near_list: bool, backend: str) -> SharedKernels:
     """Kernels `begin`, `take`, `mark`, `pack`, `prepare`, `empty_rows`.
 
     Args:
@@ -272,6 +290,4 @@ def shared_kernels(real: Any, coupling: Coupling, near_list: bool, backend: str)
             if shared.idle[atoms.ident[i]] == 1:
                 verlet.count[i] = 0
 
-    return SimpleNamespace(
-        begin=begin, take=take, mark=mark, pack=pack, prepare=prepare, empty_rows=empty_rows
-    )
+    return SharedKernels(begin, take, mark, pack, prepare, empty_rows)

@@ -165,7 +165,7 @@ def _evaluate(variant: Variant, want: int) -> Sequence:
 
 
 def _tally_virial(variant: Variant) -> Sequence:
-    """The virial that `close_step` acts upon, behind `evaluate`: of pairs with the sums of a step, which round in another way."""
+    """The virial that `close_step` acts upon, after `evaluate`. Pairs have the sums of a step, which round differently."""
     groups, program, types = variant.groups, compiled_groups(variant), variant.types
     number, many_body = len(groups), _many_body(variant)
     its = tuple(group.arguments for group in groups)

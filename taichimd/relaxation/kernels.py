@@ -21,15 +21,15 @@ Systems of a batch have sums, time steps and decisions of their own; one that ha
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from math import isqrt
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
+from taichimd.core.arguments import Array, Bundle, Kernel, Number, kernel, types_of
 from taichimd.core.math import sqrt
 from taichimd.core.runtime import in_double, ti
 from taichimd.neighbours.control import CONTROL, Control
@@ -106,8 +106,20 @@ class Minimisation(Bundle):
     tally: Any = Array("i32", "TALLY_SIZE systems", "see above")
 
 
+@dataclass(frozen=True)
+class FireKernels:
+    """Kernels of a step of FIRE.
+
+    Attributes:
+        plan: sums over atoms, time step and mixing of each system. move: moves atoms.
+    """
+
+    plan: Kernel
+    move: Kernel
+
+
 @cache
-def fire_kernels(real: Any, near_list: bool, deforming: bool, blocks: int) -> Any:
+def fire_kernels(real: Any, near_list: bool, deforming: bool, blocks: int) -> FireKernels:
     """The kernels `plan` and `move`.
 
     Args:
@@ -257,4 +269,4 @@ def fire_kernels(real: Any, near_list: bool, deforming: bool, blocks: int) -> An
                 if not gone.dot(gone) <= system.reach.most_near2:
                     system.control[outdated] = 1
 
-    return SimpleNamespace(plan=plan, move=move)
+    return FireKernels(plan, move)

@@ -59,7 +59,7 @@ def row_function(bins: BinFunctions, how: Search, visit: DeviceFunction, by_warp
         low_z, high_z = home[2] - row.reach[2], home[2] + row.reach[2]
         if row.periodic[2] == 0:
             low_z, high_z = ti.max(low_z, 0), ti.min(high_z, row.bins[2] - 1)
-        # Bins along x and y; along z cells, since a column may go on in the next one.
+        # Bins along x and y; along z cells, since a column may continue in the next one.
         first = ivec(home[0] - row.reach[0], home[1] - row.reach[1], cells_away(low_z, row.bins[2]))
         last = ivec(home[0] + row.reach[0], home[1] + row.reach[1], cells_away(high_z, row.bins[2]))
         if not does:

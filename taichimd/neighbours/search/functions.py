@@ -58,7 +58,7 @@ def search_functions(how: Search, layout: int) -> SearchFunctions:
     ):
         """Neighbours of every atom within the radius, in the order of the bins.
 
-        Counts go on past the width, so that the host knows the need.
+        Entries beyond the width are counted, but not stored: so the host knows the need.
         """
         search_all(n, end, rows, control, ident, sort)
         if n > 0:

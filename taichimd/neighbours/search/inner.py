@@ -61,7 +61,7 @@ def inner_search(bins: BinFunctions, near_in_word: DeviceFunction, real: Any) ->
         base, end = row.sort.starts[at], row.sort.starts[ti.min(at + span, n_bins)]
         left = wide
         for _ in range((2 * row.reach[0] + 1) * wide):
-            # Where the next column begins is read along with this one; behind the last one anything that is there.
+            # Where the next column begins is read along with this one; after the last one anything that is there.
             left -= 1
             at += row.bins[2]
             if left == 0:

@@ -29,7 +29,7 @@ def word_function(bins: BinFunctions, real: Any) -> DeviceFunction:
         for first in range((number + UNROLL - 1) // UNROLL):
             some_hits = 0
             for u in ti.static(range(UNROLL)):
-                # Behind the last atom there is room for a group.
+                # After the last atom there is room for a group.
                 other = bins.folded_at(base + first * UNROLL + u, n, folded)
                 d = other + offset
                 r2 = d.dot(d)

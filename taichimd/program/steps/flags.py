@@ -1,6 +1,6 @@
 """Which steps of a pass are to be done: flags and counters that kernels keep between their loops.
 
-A pass is as many steps as a kernel unrolls, and behind them one in which a barostat acts, if it does not act in every step.
+A pass is as many steps as a kernel unrolls. If a barostat does not act in every step, a step in which it acts follows them.
 A step that breaks something freezes those that follow: no step is done with an outdated list, none twice.
 """
 
@@ -60,7 +60,7 @@ def pass_functions(
 
     @ti.func
     def deform_all(does, control: ti.template(), frozen, cells: ti.template()):
-        """The same of all systems, if it is their turn. In a batch it holds a loop of its own."""
+        """Begin the drift of all cells, if it is their turn. In a batch this is a loop of its own."""
         if ti.static(coupling.batch):
             for k in range(cells.vectors.shape[0]):
                 if does == 1:
@@ -105,12 +105,12 @@ def pass_functions(
     def open_pass(control: ti.template(), going: ti.template(), acting: ti.template(), ledger: ti.template()):
         """Which of the next `unroll` steps are to be done; `going` says whether any is. Or it is a barostat's turn. Serial.
 
-        `acting`, or None: behind a barostat's action, whether more can be done with these lists.
+        `acting`, or None: after a barostat's action, whether more can be done with these lists.
         """
-        # All is read before anything is written: what is read behind that is fetched again.
+        # All is read before anything is written: what is read after a write is fetched again.
         halt, left = halted(control), control[Control.remaining]
         if ti.static(not coupling.none):
-            # Once for all steps of the pass: in their loops one atom counts Control.done while others read.
+            # Once for all steps of the pass: in their loops one atom counts steps done while others read.
             opens = counters(ledger)[FIRST] + control[Control.done] + 1
             if ti.static(acts_every_period):
                 before = thermostat.until_due(opens)
@@ -129,7 +129,7 @@ def pass_functions(
 
     @ti.func
     def close_pass(control: ti.template(), cutting: ti.template()):
-        """Whether there is more to do, with lists that are cut anew or not."""
+        """Whether there is more to do, with lists that are filtered again or not."""
         cutting[None] = 1 - over(control)
 
     @ti.func

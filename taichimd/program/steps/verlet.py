@@ -2,8 +2,8 @@
 
     v += h a,  x += dt v,  a = F(x)/m,  v += h a,      h = dt/2
 
-A run enters with `open_step` (first half kick and drift), goes on with `steps`, each (forces, half kick,
-half kick, drift), and leaves with `finish` (forces, half kick; energies and virials). Between the first and
+A run begins with `open_step` (first half kick and drift), continues with `steps`, each (forces, half kick,
+half kick, drift), and ends with `finish` (forces, half kick; energies and virials). Between the first and
 the last a step of pairs costs one parallel loop on a GPU and two on a CPU, one of three-body terms two or three. Where
 the last of them reads positions of neighbours and yet moves its atom, every other step moves atoms from `pos` to a spare array,
 and the next one back (`variants`). Every atom checks its displacement after each drift; when one has moved too far for the near
@@ -191,7 +191,7 @@ def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: 
 
     @kernel(types, system=ends, dt=dt_of)
     def last_kick(system, dt):
-        """The last half kick of a run, behind an evaluation at its end."""
+        """The last half kick of a run, after an evaluation at its end."""
         atoms = system.atoms
         for i in range(atoms.n):
             if system.control[Control.held] == 0:
