@@ -18,7 +18,7 @@ REMAINING, STALE, REBUILD, BLOWN = Control.remaining, Control.stale, Control.reb
 
 
 @ti.func
-def goes(when, control: ti.template()):  # type: ignore[valid-type, no-untyped-def]
+def goes(when, control: ti.template()):
     """Whether lists are fit, and a run that asks is where it asks for."""
     no = control[REBUILD] != 0 or control[STALE] != 0
     if when != ANY_TIME:

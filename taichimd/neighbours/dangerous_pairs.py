@@ -27,7 +27,7 @@ on a CPU it costs less than to look around them all, step after step."""
 
 
 @ti.func
-def lacks_pair(i, lane, most2, pos: ti.template(), built_at: ti.template(), b: ti.template()):  # type: ignore[valid-type]
+def lacks_pair(i, lane, most2, pos: ti.template(), built_at: ti.template(), b: ti.template()):
     """Whether, of those that a thread looks at, some atom is near atom i and was not when the list was built."""
     reach, bins = b.reach + 1, b.bins
     low_z = b.bin_of[i] % bins[2] - reach[2]

@@ -34,13 +34,13 @@ def place_in_ring(thread, s):
 
 
 @ti.func
-def put(box: ti.template(), s, entry):  # type: ignore[valid-type]
+def put(box: ti.template(), s, entry):
     """Keep entry s of this thread's row; there must be room."""
     box.ring[place_in_ring(box.thread, s)] = entry
 
 
 @ti.func
-def send(box: ti.template(), found, written, least, n, width, entries: ti.template(), layout: ti.template()):  # type: ignore[valid-type]
+def send(box: ti.template(), found, written, least, n, width, entries: ti.template(), layout: ti.template()):
     """Write what threads have found in chunks of at least so many entries; how many are written then. All 32 of a warp call it."""
     lane = box.thread % WARP
     done = written
