@@ -11,7 +11,6 @@ from ase import Atoms
 from numpy.typing import NDArray
 
 from taichimd.core import units
-from taichimd.core.arrays import Array
 from taichimd.core.errors import TaichimdWarning
 from taichimd.core.matrix3 import determinant
 from taichimd.forcefields.base import ForceField
@@ -24,6 +23,7 @@ from taichimd.sampling.conditions import check_ensemble, refused
 from taichimd.sampling.group import Group
 from taichimd.sampling.kinds import ALL, first_move
 from taichimd.sampling.metropolis import Metropolis
+from taichimd.sampling.rates import Rate
 from taichimd.sampling.systems import OneSystem
 from taichimd.system.overlaps import notes_on_overlap
 
@@ -119,14 +119,14 @@ class MonteCarlo(Metropolis, NotCopied):
             raise refused(potential)
         heights = engine.frame.heights[engine.pbc]
         super().__init__(
-            engine.n_atoms,
-            engine.n_atoms if engine.fixed is None else int((~engine.fixed).sum()),
+            n_atoms=engine.n_atoms,
+            free=engine.n_atoms if engine.fixed is None else int((~engine.fixed).sum()),
             temperature=temperature,
-            pressure=pressure,
+            pressure=None if pressure is None else pressure * units.GPA,
             walls=pressure is not None and not atoms.pbc.any(),
             kind=kind,
-            move=first_move(kind, len(atoms)) if move is None else move,
-            volume_move=volume_move,
+            moves=Rate(first_move(kind, len(atoms)) if move is None else move),
+            volume_moves=Rate(volume_move),
             most_move=0.5 * min([potential.list_cutoff or np.inf, *heights, 10.0]),
             equilibration=equilibration,
             seed=seed,
@@ -163,7 +163,7 @@ class MonteCarlo(Metropolis, NotCopied):
     def advance(self, n_steps: int, timestep: float = 1.0) -> None:
         """So many sweeps: a trial move of all atoms together, or of each; then one of the volume.
 
-        There is no time. After an error the chain is where it was before.
+        There is no time.
         """
         if len(self.group.systems.members) > 1:
             self.leave()
@@ -190,10 +190,6 @@ class MonteCarlo(Metropolis, NotCopied):
         self.check.largest = max(self.check.largest, abs(difference))
         return difference
 
-    def bath_state(self) -> dict[str, Any]:
-        """What the chain remembers besides positions and cell, for a checkpoint."""
-        return self.state()
-
     def set_state(self, *, step: int | None = None, bath: dict[str, Any] | None = None, **state: Any) -> None:
         """As `Engine.set_state`; `bath` is what `bath_state` returned."""
         self.system.set_state(**state)
@@ -204,14 +200,10 @@ class MonteCarlo(Metropolis, NotCopied):
 
     def swap(self, other: "MonteCarlo") -> None:
         """Exchange configurations with another chain of the same atoms: positions, cell and energy."""
-        mine, others = ((one.positions(), one.cell, one.running()) for one in (self, other))
-        self.go_to(*others)
-        other.go_to(*mine)
-
-    def go_to(self, positions: Array, cell: Array, energy: Energy) -> None:
-        """Another configuration, (n, 3) angstrom, in a cell, (3, 3) angstrom, whose energy is known."""
-        self.set_state(positions=positions, cell=cell)
-        self.known = energy
+        places = [(one.positions(), one.cell, one.running()) for one in (self, other)]
+        for one, (positions, cell, energy) in zip((other, self), places, strict=True):
+            one.set_state(positions=positions, cell=cell)
+            one.known = energy
 
     def find_energy(self) -> Energy:
         """Evaluate the energy of the present configuration."""

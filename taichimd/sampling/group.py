@@ -1,7 +1,6 @@
 """Chains whose systems are on one device, one or several, which have their sweeps side by side."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -28,7 +27,7 @@ class Group:
         self.systems, self.sweep = systems, Sweep(systems, kind)
 
     def advance(self, chains: Sequence[Metropolis], sweeps: int) -> None:
-        """So many sweeps of all chains; after an error they are where they were before.
+        """So many sweeps of all chains; after an error several are where they were, all at one sweep.
 
         Args:
             chains: of the systems, at the same sweep. Each has the bits that it has in a group of one.
@@ -37,19 +36,21 @@ class Group:
         if any(one.known is None for one in chains):
             for one, energy in zip(chains, self.systems.energies(), strict=True):
                 one.known = one.known or energy
-        members = self.systems.members
-        places: list[dict[str, Any]] = [{"positions": one.positions(), "cell": one.cell} for one in members]
-        before = [(one.step, one.state()) for one in chains]
+        before = [
+            (chain, one, {"positions": one.positions(), "cell": one.cell}, chain.step, chain.bath_state())
+            for chain, one in zip(chains, self.systems.members, strict=True)
+            if len(chains) > 1
+        ]
         try:
             for _ in range(sweeps):
                 self.sweep(chains)
                 for one in chains:
                     one.count_sweep()
         except BaseException:
-            for member, place, one, (step, state) in zip(members, places, chains, before, strict=True):
-                member.set_state(**place)
-                one.step = step
-                one.restore(state)
+            for chain, system, place, step, state in before:
+                system.set_state(**place)
+                chain.step = step
+                chain.restore(state)
             raise
 
     def totals(self, number: int) -> tuple[float, Array]:

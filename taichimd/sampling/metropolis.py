@@ -13,6 +13,7 @@ Decisions on moves of the whole system are taken on the host, with random number
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 from taichimd.core import units
@@ -32,49 +33,35 @@ WINDOW = {ALL: 40, SINGLE: 5}
 MOST_VOLUME_STEP = 0.3
 
 
+@dataclass(kw_only=True, eq=False)
 class Metropolis:
     """A Markov chain of one system: its conditions, its counts and its running energy.
 
-    Args:
-        n_atoms: atoms. free: atoms that move.
-        temperature: K.
-        pressure: GPa, or None.
-        walls: whether the faces of the cell are hard walls.
-        kind: of moves.
-        move, volume_move: largest ones at the start, angstrom and of ln V.
-        most_move: largest step size of displacements, angstrom.
-        equilibration: sweeps in which step sizes are tuned.
-        seed: of all random numbers.
-
     Attributes:
-        pressure: eV/angstrom^3, or None; the other arguments as they are.
+        n_atoms: atoms. free: atoms that move.
+        temperature: K. pressure: eV/angstrom^3, or None. walls: whether the faces of the cell are hard walls.
+        kind: of moves. most_move: largest step size of displacements, angstrom.
+        equilibration: sweeps in which step sizes are tuned. seed: of all random numbers.
         moves, volume_moves: `Rate`. exchanges: with the next chain (`tempering`).
         check: `Check`. step: sweeps done.
         known: the running energy; None: it must be evaluated.
     """
 
-    def __init__(
-        self,
-        n_atoms: int,
-        free: int,
-        *,
-        temperature: float,
-        pressure: float | None,
-        walls: bool,
-        kind: str,
-        move: float,
-        volume_move: float,
-        most_move: float,
-        equilibration: int,
-        seed: int,
-    ) -> None:
-        self.n_atoms, self.free, self.walls = n_atoms, free, walls
-        self.temperature, self.kind, self.seed = temperature, kind, seed
-        self.pressure = None if pressure is None else pressure * units.GPA
-        self.equilibration, self.most_move = equilibration, most_move
-        self.moves, self.volume_moves, self.exchanges = Rate(move), Rate(volume_move), Rate(0.0)
-        self.check, self.step = Check(), 0
-        self.known: Energy | None = None
+    n_atoms: int
+    free: int
+    temperature: float
+    pressure: float | None
+    walls: bool
+    kind: str
+    most_move: float
+    equilibration: int
+    seed: int
+    moves: Rate
+    volume_moves: Rate
+    exchanges: Rate = field(default_factory=lambda: Rate(0.0))
+    check: Check = field(default_factory=Check)
+    step: int = 0
+    known: Energy | None = None
 
     def find_energy(self) -> Energy:
         """Evaluate the energy of the present configuration."""
@@ -101,14 +88,14 @@ class Metropolis:
         """KT, eV."""
         return float(units.KB * self.temperature)
 
-    def state(self) -> dict[str, Any]:
+    def bath_state(self) -> dict[str, Any]:
         """What the chain remembers besides positions and cell, for a checkpoint."""
         rates = {name: dict(vars(getattr(self, name))) for name in RATES}
         energy, homogeneous = self.running()
         return {"kind": METROPOLIS, "energy": energy, "homogeneous": homogeneous, **rates}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Set what `state` returned."""
+        """Set what `bath_state` returned."""
         self.known = float(state["energy"]), state["homogeneous"]
         for name in RATES:
             setattr(self, name, Rate(**state[name]))
