@@ -154,3 +154,19 @@ def test_the_name_of_an_ase_calculator_has_its_parameters():
     from ase.calculators.lj import LennardJones
 
     assert "sigma=3.4, " in taichimd.from_ase(LennardJones(sigma=3.4)).name
+
+
+def test_a_stress_is_not_asked_for_if_the_user_says_so():
+    found = taichimd.from_ase(EMT(), stress=False)
+    assert not found.has_virial
+    assert_conforms(found, copper()[0])
+
+
+def test_a_file_may_hold_an_external_potential(tmp_path):
+    file = tmp_path / "emt.py"
+    file.write_text(
+        "from ase.calculators.emt import EMT\nfrom taichimd import from_ase\ncopper = from_ase(EMT())\n"
+    )
+    found = load_forcefield(f"{file}:copper")
+    assert found.external
+    assert found.describe(["Cu"])["python_files"].keys() == {str(file)}
