@@ -15,7 +15,7 @@ _PUBLIC = {
     "BatchCalculators": "taichimd.batch_calculators",
     "evaluate_many": "taichimd.batch_calculators",
     "Simulation": "taichimd.app.simulation",
-    "Simulations": "taichimd.app.simulations",
+    "Simulations": "taichimd.app.simulation",
     "Observer": "taichimd.app.observer",
     "Sampler": "taichimd.app.observer",
     "ThermoTable": "taichimd.app.outputs",

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -14,16 +14,12 @@ from rich.table import Table
 
 from taichimd.app.averages import DRIFT_UNIT, averages, mean_text, short_drift, without_error
 from taichimd.app.outputs import OutputFolder
-from taichimd.app.summary import header_rows, print_rows
+from taichimd.app.run_set import RunSet
 from taichimd.io.analysis_files import COLOURS, draw
 from taichimd.io.files import write_atomically
 from taichimd.io.lock import locked
 from taichimd.io.report import read_report
 from taichimd.io.thermo import read_thermo
-
-if TYPE_CHECKING:
-    from taichimd.app.job import Job
-    from taichimd.app.members import Members
 
 TABLE, PICTURE = "batch.csv", "batch"
 OWN_NOISE, COMMON_NOISE = "own", "common"
@@ -41,41 +37,12 @@ _SHOWN = 60
 Row = dict[str, Any]
 
 
-def print_batch(console: Console, jobs: Mapping[str, "Job"], decomposition: str) -> None:
-    """What is about to run: what all systems have, and the notes of each.
-
-    Args:
-        console: where to.
-        jobs: the runs of a batch by their names.
-        decomposition: of the batch.
-    """
-    every = list(jobs.values())
-    rows = dict(header_rows(every[0], every[0].forcefield, decomposition))
-    sizes = sorted(len(job.atoms) for job in every)
-    between = f"{sizes[0]:,}" if sizes[0] == sizes[-1] else f"{sizes[0]:,} to {sizes[-1]:,}"
-    changed = {
-        "system": f"{len(every)} of {between} atoms, {sum(sizes):,} in all, in one launch",
-        "thermostat": _span([job.settings.ensemble.describe_thermostat() for job in every]),
-        "velocities": _span([dict(header_rows(job, job.forcefield, ""))["velocities"] for job in every]),
-    }
-    print_rows(console, [(name, changed.get(name, value)) for name, value in rows.items()])
-    for note in dict.fromkeys(note for job in every for note in job.notes):
-        whose = [name for name, job in jobs.items() if note in job.notes]
-        of = "" if len(whose) == len(jobs) else f"{whose[0]}{', ...' * (len(whose) > 1)}: "
-        console.print(f"note: {of}{note}", highlight=False, markup=False)
-
-
-def _span(texts: Sequence[str]) -> str:
-    """One text for several: the first, and the last where it differs."""
-    return texts[0] if len(set(texts)) == 1 else f"{texts[0]} ... {texts[-1]}"
-
-
 def teller(console: Console) -> Callable[[str], None]:
     """What prints a line as it is."""
     return partial(console.print, highlight=False, markup=False)
 
 
-def show_table(console: Console, all_of: "Members") -> None:
+def show_table(console: Console, all_of: RunSet) -> None:
     """Write the table and the picture of all runs that have begun, and print the rows.
 
     Raises:
@@ -87,7 +54,7 @@ def show_table(console: Console, all_of: "Members") -> None:
     print_table(console, all_of, rows)
 
 
-def write_table(all_of: "Members") -> list[Row]:
+def write_table(all_of: RunSet) -> list[Row]:
     """Write the CSV of all runs that have begun; its rows.
 
     Columns: the run, the settings that differ, `seed` (of the run: a run alone with it has the same bits),
@@ -99,7 +66,7 @@ def write_table(all_of: "Members") -> list[Row]:
     Raises:
         OutputError: it cannot be written.
     """
-    rows = [_row(OutputFolder(all_of.folder / one.name), one.name, one.varied) for one in all_of.members]
+    rows = [_row(OutputFolder(all_of.folder / one.name), one.name, one.varied) for one in all_of.runs]
     rows = [row for row in rows if row]
     seeds = Counter(row["seed"] for row in rows)
     for row in rows:
@@ -150,7 +117,7 @@ def _row(folder: OutputFolder, name: str, varied: Mapping[str, Any]) -> Row:
     return row
 
 
-def print_table(console: Console, all_of: "Members", rows: Sequence[Row]) -> None:
+def print_table(console: Console, all_of: RunSet, rows: Sequence[Row]) -> None:
     """The rows, and where all is."""
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim")
     for name in ("run", "atoms", "steps", "T mean (K)", "P mean (GPa)", f"drift ({DRIFT_UNIT})", "end"):
@@ -186,7 +153,7 @@ def print_table(console: Console, all_of: "Members", rows: Sequence[Row]) -> Non
             highlight=False,
         )
     console.print(
-        f"{len(rows)} of {len(all_of.members)} runs in {all_of.folder}/, table {all_of.folder / TABLE}",
+        f"{len(rows)} of {len(all_of.runs)} runs in {all_of.folder}/, table {all_of.folder / TABLE}",
         highlight=False, markup=False, soft_wrap=True,
     )  # fmt: skip
 
@@ -201,7 +168,7 @@ def _shown(row: Row, key: str, digits: str) -> str:
     return "-" if error is None else short_drift(value, error)
 
 
-def plot_table(all_of: "Members", rows: Sequence[Row]) -> Path | None:
+def plot_table(all_of: RunSet, rows: Sequence[Row]) -> Path | None:
     """Draw means of the runs over the first number that differs, other than the seed; the picture.
 
     Each run is a point with its error bar, a hollow one without an error. Where several runs have the same
@@ -213,9 +180,7 @@ def plot_table(all_of: "Members", rows: Sequence[Row]) -> Path | None:
     Raises:
         OutputError: it cannot be written.
     """
-    axes = [
-        key for one in all_of.members for key, value in one.varied.items() if isinstance(value, int | float)
-    ]
+    axes = [key for one in all_of.runs for key, value in one.varied.items() if isinstance(value, int | float)]
     key = next((one for one in axes if one != "seed"), "seed" if "seed" in axes else "")
     good = [row for row in rows if isinstance(row.get(key), int | float)]
     several = {name: {row[name] for row in good if name in row} for name in _MEANS}
@@ -227,7 +192,7 @@ def plot_table(all_of: "Members", rows: Sequence[Row]) -> Path | None:
     panels = [_panel(good, key, name, label) for name, label in {**columns, **others}.items()]
     if not panels:
         return None
-    path = all_of.folder / f"{PICTURE}.{all_of.members[0].flags.get('plot_format', 'png')}"
+    path = all_of.folder / f"{PICTURE}.{all_of.runs[0].flags.get('plot_format', 'png')}"
     draw(path, f"{len(good)} runs", panels)
     return path
 

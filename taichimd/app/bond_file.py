@@ -1,14 +1,11 @@
 """The observer that writes the bonds of a reactive run."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from taichimd.app.outputs import GrowingFile, checked_every
+from taichimd.app.simulated_system import SimulatedSystem
 from taichimd.io.bond_rows import BondWriter
 from taichimd.program.results import Thermo
-
-if TYPE_CHECKING:
-    from taichimd.app.simulation import Simulation
 
 
 class BondFile(GrowingFile):
@@ -46,11 +43,11 @@ class BondFile(GrowingFile):
         super().__init__(path, overwrite, drop_from)
         self.every, self._least = checked_every(every), bond_order
 
-    def _make(self, simulation: "Simulation") -> BondWriter:
+    def _make(self, simulation: SimulatedSystem) -> BondWriter:
         simulation.engine.forcefield.check_bonds()
         return BondWriter(self.path, simulation.engine.symbols, self._drop_from)
 
-    def _write(self, simulation: "Simulation", thermo: Thermo) -> None:
+    def _write(self, simulation: SimulatedSystem, thermo: Thermo) -> None:
         engine = simulation.engine
         charges = engine.atom_values()["charges"]
         self._writer.write(thermo.step, simulation.time_ps, engine.bonds(), charges, self._least)

@@ -3,20 +3,17 @@
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from taichimd.app.observer import Observer
+from taichimd.app.simulated_system import SimulatedSystem
 from taichimd.io.checkpoint import Checkpoint, write_checkpoint
 from taichimd.program.results import Thermo
 
-if TYPE_CHECKING:
-    from taichimd.app.simulation import Simulation
-
 
 class CheckpointKeeper(Observer):
-    """Writes a checkpoint at the first report, then whenever the interval has passed.
+    """Writes a checkpoint at the first report, then when it is told to: it knows when one is due.
 
     Args:
         path: the checkpoint file.
@@ -29,7 +26,7 @@ class CheckpointKeeper(Observer):
     def __init__(
         self,
         path: Path,
-        make: Callable[["Simulation"], Checkpoint],
+        make: Callable[[SimulatedSystem], Checkpoint],
         before: Callable[[], None],
         interval: float,
         saved_step: int | None,
@@ -39,7 +36,7 @@ class CheckpointKeeper(Observer):
         self._make, self._before, self._interval = make, before, interval
         self._saved_at = time.monotonic()
 
-    def report(self, simulation: "Simulation", thermo: Thermo) -> None:
+    def report(self, simulation: SimulatedSystem, thermo: Thermo) -> None:
         """The first report of a new run is saved, so that there is a checkpoint whatever happens next."""
         if self.saved_step is None:
             self.save(simulation)
@@ -49,12 +46,7 @@ class CheckpointKeeper(Observer):
         """Whether the interval has passed."""
         return time.monotonic() - self._saved_at >= self._interval
 
-    def tick(self, simulation: "Simulation") -> None:
-        """Save when it is time."""
-        if self.due:
-            self.save(simulation)
-
-    def save(self, simulation: "Simulation") -> None:
+    def save(self, simulation: SimulatedSystem) -> None:
         """Save now; a state that is not finite never replaces a good checkpoint."""
         checkpoint = self._make(simulation)
         if not (np.isfinite(checkpoint.positions).all() and np.isfinite(checkpoint.velocities).all()):
@@ -80,9 +72,9 @@ class CheckpointKeeper(Observer):
 
 def note_of(keepers: Sequence[CheckpointKeeper]) -> str:
     """Where the last good checkpoints of one run, or of several runs together, are, for messages."""
-    without = [one for one in keepers if not one.there]
     if len(keepers) == 1:
         return keepers[0].note()
+    without = [one for one in keepers if not one.there]
     if not without:
         return "each folder has its last good checkpoint"
     if len(without) < len(keepers):

@@ -1,6 +1,8 @@
-"""From a prepared job to a folder of results. The command line is a thin door on `job` and this."""
+"""From prepared jobs to folders of results. The command line is a thin door on `job` and this."""
 
 import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,25 +10,40 @@ from rich.console import Console
 
 from taichimd.app import observing
 from taichimd.app.job import Job, goes_on
+from taichimd.app.loop import RunResult, run_loop
 from taichimd.app.notes import faster_runtime
+from taichimd.app.observer import Observer
 from taichimd.app.outputs import OutputFolder
-from taichimd.app.restart import changes_of_machine, check_same_potential, continue_clock, ramp_of, resume
+from taichimd.app.progress import ProgressObserver
+from taichimd.app.restart import (
+    changes_of_machine,
+    check_same_potential,
+    continue_clock,
+    ramp_of,
+    resume,
+    set_first_velocities,
+)
 from taichimd.app.run import Run
 from taichimd.app.simulation import Simulation
 from taichimd.app.summary import print_header
+from taichimd.app.supervised import Supervised, to_the_end
+from taichimd.core.signals import StopRequest
 from taichimd.ensembles.registry import Ensemble
+from taichimd.io.files import allow_open_files
 from taichimd.io.lock import locked
-from taichimd.io.structures import has_velocities
 from taichimd.io.thermo import CELL_COLUMNS, TERM, lacks
+from taichimd.program.batchable import errors_name
 from taichimd.program.results import require_finite
-from taichimd.system.velocities import maxwell_boltzmann
 
 if TYPE_CHECKING:
     from taichimd.program.engine import Engine
 
+_FILES_OF_A_RUN = 4
+"""Open ones: lock, table, trajectory, and one more for a moment."""
+
 
 def run_job(job: Job, console: Console) -> int:
-    """Run a prepared job, write its files, show its progress.
+    """Run one prepared job, write its files, show its progress.
 
     Returns:
         Exit code: 0 when finished, 130, 143 or 129 when stopped by Ctrl-C, SIGTERM or SIGHUP.
@@ -35,12 +52,85 @@ def run_job(job: Job, console: Console) -> int:
         TaichimdError: anything that stops the run; after the start the message says where the last good
             checkpoint is.
     """
-    folder = folder_of(job)
-    with locked(folder.path):
-        appending = check_folder(folder, job)
-        simulation, before = _start(job, console)
-        clear_folder(folder, appending)
-        return Run(job, folder, simulation, before, console, appending).execute()
+    return run_jobs({"": job}, console)[0]
+
+
+def run_jobs(jobs: Mapping[str, Job], console: Console) -> tuple[int, bool]:
+    """Run prepared jobs that step together, each in its folder.
+
+    Args:
+        jobs: by the names that errors give to their systems; the name of a single job is not used.
+        console: told how it goes.
+
+    Returns:
+        The exit code, as of `run_job`, and whether one of several systems has exploded.
+
+    Raises:
+        TaichimdError: as of `run_job`. Of several systems one that explodes stops, and the others go on.
+    """
+    each = list(jobs.values())
+    allow_open_files(_FILES_OF_A_RUN * len(each))
+    with ExitStack() as stack:
+        folders = [folder_of(job) for job in each]
+        for folder in folders:
+            stack.enter_context(locked(folder.path))
+        appending = [check_folder(*one) for one in zip(folders, each, strict=True)]
+        engine, simulations, before = _start(jobs, console)
+        runs = []
+        for number, job in enumerate(each):
+            clear_folder(folders[number], appending[number])
+            batch = None
+            if len(each) > 1:
+                batch = {"systems": len(each), "number": number, "atoms": sum(len(one.atoms) for one in each)}
+            runs.append(
+                Run(job, folders[number], simulations[number], before, console, appending[number], batch)
+            )
+        return _RunsTogether(runs, engine, console).execute()
+
+
+class _RunsTogether(Observer):
+    """Runs of systems that step together, from their first report to their last file."""
+
+    def __init__(self, runs: Sequence[Run], engine: Any, console: Console) -> None:
+        self._runs, self._engine, self._console = runs, engine, console
+        self._ends: list[Supervised] = []
+
+    def execute(self) -> tuple[int, bool]:
+        """Step, write, report; the exit code, and whether a system has exploded."""
+        self._ends = [run.open() for run in self._runs]
+        code = to_the_end(self._ends, self._console, self._step)
+        return code, len(self._engine.alive) < len(self._runs)
+
+    def _step(self, stop: StopRequest) -> RunResult:
+        runs, first = self._runs, self._runs[0]
+        for run in runs:
+            run.void_newer()
+        if first.job.steps == 0:
+            return RunResult(first.first_step, first.first_step, 0.0, True)
+        with ProgressObserver(self._console, first.first_step, first.last_step) as progress:
+            return run_loop(
+                self._engine,
+                [run.watched() for run in runs],
+                first.job.steps,
+                every=first.job.settings.output.every,
+                should_stop=stop,
+                report_first=not first.appending,
+                of_all=(self, progress),
+                stopped=self._stopped,
+            )
+
+    def tick(self, simulation: Any) -> None:
+        """Save checkpoints of all systems when it is time: after a kill they are of two steps at most."""
+        going = [self._runs[number] for number in self._engine.alive]
+        if going[0].keeper.due:
+            for run in going:
+                run.keeper.save(run.simulation)
+
+    def _stopped(self, number: int) -> None:
+        error, end = self._engine.members[number].error, self._ends[number]
+        end.fail(error)
+        more = "; the other systems go on" if self._engine.alive else ""
+        self._console.print(f"{error}; {end.keeper.note()}{more}", highlight=False, markup=False)
 
 
 def folder_of(job: Job) -> OutputFolder:
@@ -91,17 +181,13 @@ def ensemble_of(job: Job) -> Ensemble:
 
 
 def put_state(engine: "Engine", job: Job) -> None:
-    """Bring an engine, or a member of a batch, to where a job begins."""
+    """Bring an engine, or a system of several, to where a job begins."""
     checkpoint, bath = job.checkpoint, job.settings.ensemble
     if checkpoint is not None:
         resume(engine, checkpoint, engine.ensemble)
         job.notes.extend(changes_of_machine(checkpoint, engine))
-    elif has_velocities(job.atoms):
-        engine.set_state(velocities=job.atoms.get_velocities())
     else:
-        engine.set_state(
-            velocities=maxwell_boltzmann(engine.masses, bath.temperature, bath.seed, engine.fixed)
-        )
+        set_first_velocities(engine, job.atoms, bath.temperature, bath.seed)
 
 
 def compiled(engine: Any, console: Console) -> float:
@@ -129,17 +215,36 @@ def simulation_of(engine: "Engine", job: Job) -> Simulation:
     return simulation
 
 
-def _start(job: Job, console: Console) -> tuple[Simulation, dict[str, float]]:
-    """Simulation with compiled kernels, and seconds for setup and compiling."""
+def _engine_of(jobs: Mapping[str, Job]) -> Any:
+    """An engine of one system, or a batch of several, in the first state of the jobs."""
+    each = list(jobs.values())
+    how, ensembles = each[0].settings.compute.record(), [ensemble_of(job) for job in each]
+    engine: Any
+    if len(each) == 1:
+        from taichimd.program.engine import Engine
+
+        engine = Engine(each[0].atoms, each[0].forcefield, ensemble=ensembles[0], fixed=each[0].fixed, **how)
+    else:
+        from taichimd.program.batch import Batch
+
+        atoms, fixed = [job.atoms for job in each], [job.fixed for job in each]
+        engine = Batch(atoms, each[0].forcefield, ensembles=ensembles, fixed=fixed, names=list(jobs), **how)
+    for job, member in zip(each, engine.members, strict=True):
+        put_state(member, job)
+    return engine
+
+
+def _start(jobs: Mapping[str, Job], console: Console) -> tuple[Any, list[Simulation], dict[str, float]]:
+    """An engine or batch with compiled kernels, its systems, and seconds for setup and compiling."""
     from taichimd.core.runtime import info
-    from taichimd.program.engine import Engine
 
     begin = time.perf_counter()
-    how = job.settings.compute.record()
-    engine = Engine(job.atoms, job.forcefield, ensemble=ensemble_of(job), fixed=job.fixed, **how)
-    put_state(engine, job)
-    job.notes.extend(faster_runtime(info()))
-    print_header(console, job, job.forcefield, engine.decomposition)
+    engine = _engine_of(jobs)
+    next(iter(jobs.values())).notes.extend(faster_runtime(info()))
+    print_header(console, jobs, engine.decomposition)
     seconds = compiled(engine, console)
-    simulation = simulation_of(engine, job)
-    return simulation, {"setup": time.perf_counter() - begin - seconds, "compile": seconds}
+    simulations = []
+    for name, member in zip(jobs, engine.members, strict=True):
+        with errors_name(name) if len(jobs) > 1 else nullcontext():
+            simulations.append(simulation_of(member, jobs[name]))
+    return engine, simulations, {"setup": time.perf_counter() - begin - seconds, "compile": seconds}

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from taichimd.app.simulation import Sampler
+from taichimd.app.observer import Sampler
+from taichimd.app.simulated_system import SimulatedSystem
 from taichimd.core.errors import AnalysisError, CheckpointError
 from taichimd.core.saved import saved_array
 from taichimd.observables.observable import Rows
@@ -29,7 +30,6 @@ from taichimd.program.totals import LABORATORY, centre_of_mass
 from taichimd.system.velocities import drift_share
 
 if TYPE_CHECKING:
-    from taichimd.app.simulation import Simulation
     from taichimd.program.engine import Engine
 
 _STILL = 1e-12
@@ -90,7 +90,7 @@ class Observations(Sampler):
         """Whether every sample of the plan is there."""
         return self.taken == self.plan.samples
 
-    def sample(self, simulation: "Simulation") -> None:
+    def sample(self, simulation: SimulatedSystem) -> None:
         """Take one sample, unless the plan has not begun or is complete, or this step has been sampled."""
         if simulation.step <= self._seen or simulation.step < self.plan.first_step or self.complete:
             return

@@ -2,18 +2,17 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
+
+import numpy as np
 
 from taichimd.app.observer import Observer, Sampler
+from taichimd.app.simulated_system import SimulatedSystem
 from taichimd.core.errors import SettingsError
 from taichimd.core.units import FS
-
-if TYPE_CHECKING:
-    from taichimd.app.simulation import Simulation
-    from taichimd.program.batch import Batch
-    from taichimd.program.engine import Engine
+from taichimd.program.results import Thermo
 
 TARGET_SECONDS = 0.2
 """Wall-clock length aimed at for one call of the engine: several a second, so that Ctrl-C feels immediate,
@@ -42,6 +41,17 @@ class RunResult:
     output_seconds: float = 0.0
 
 
+class Stepper(Protocol):
+    """What advances systems: an `Engine`, a `Batch` or a Markov chain."""
+
+    @property
+    def step(self) -> int:
+        """Steps done, of all systems."""
+
+    def advance(self, n_steps: int, timestep: float) -> None:
+        """Do steps; the time step is in internal units."""
+
+
 class Pace:
     """Chooses how many steps to hand to the engine at once, from the speed seen so far."""
 
@@ -63,13 +73,13 @@ class Pace:
 
 @dataclass
 class Watched:
-    """A simulation, and what looks at it.
+    """A system, and what looks at it.
 
     Attributes:
         observers: told of reports and pieces. samplers: called at multiples of their own `every`.
     """
 
-    simulation: "Simulation"
+    simulation: SimulatedSystem
     observers: Sequence[Observer] = ()
     samplers: Sequence[Sampler] = ()
 
@@ -101,56 +111,118 @@ def check_length(steps: int, every: int) -> None:
             raise SettingsError(f"{name} = {value}: expected a whole number above 0")
 
 
+class Group:
+    """Systems that step together, as one system for an observer of all, such as a `ProgressObserver`.
+
+    Attributes:
+        engine: this itself. timestep: fs. last_step: where the run ends.
+    """
+
+    def __init__(self, systems: Sequence[SimulatedSystem]) -> None:
+        self._systems = systems
+        self.timestep, self.engine, self.last_step = systems[0].timestep, self, 0
+
+    @property
+    def step(self) -> int:
+        """MD step counter."""
+        return self._going[0].step
+
+    @property
+    def time_ps(self) -> float:
+        """Simulated time; all have the same time step."""
+        return self._going[0].time_ps
+
+    @property
+    def n_atoms(self) -> int:
+        """Of the systems that go on."""
+        return sum(one.engine.n_atoms for one in self._going)
+
+    @property
+    def _going(self) -> list[SimulatedSystem]:
+        return [one for one in self._systems if one.engine.error is None]
+
+    def thermo(self) -> Thermo:
+        """Sums of energies (none is conserved once a system has stopped), and the mean temperature."""
+        each = [one.thermo() for one in self._going]
+        kept = [one.conserved for one in each if one.conserved is not None]
+        return Thermo(
+            self.step,
+            sum(one.potential for one in each),
+            sum(one.kinetic for one in each),
+            float(np.mean([one.temperature for one in each])),
+            None,
+            None,
+            None,
+            sum(kept) if len(kept) == len(self._systems) else None,
+        )
+
+
 def run_loop(
-    stepper: "Engine | Batch",
-    watched: Sequence[Watched],
+    stepper: Stepper,
+    systems: Sequence[Watched],
     steps: int,
     *,
     every: int,
     should_stop: Callable[[], bool],
     report_first: bool,
-    going: Callable[[Watched], bool] = lambda one: True,
+    of_all: Sequence[Observer] = (),
+    stopped: Callable[[int], None] = lambda number: None,
 ) -> RunResult:
-    """Advance by `steps`; arguments as of `Simulation.run`.
+    """Advance one or several systems by `steps`; arguments as of `Simulation.run`.
 
     Args:
-        stepper: advances all simulations, which have one step counter and one time step.
-        watched: the simulations.
+        stepper: advances all systems, which have one step counter and one time step.
+        systems: in its order. One that has stopped is neither sampled nor reported; the run ends when none
+            is left.
         steps: of this call.
         every: steps between reports, or an observer's own.
         should_stop: asked after each piece.
         report_first: whether to report before the first step.
-        going: whether a simulation goes on; one that has stopped is neither sampled nor reported. The run
-            ends when none is left.
+        of_all: observers that are told of all systems as one, after the systems' own.
+        stopped: told the number of a system that has diverged while others go on.
     """
     first, last = stepper.step, stepper.step + int(steps)
-    timestep = watched[0].simulation.timestep * FS
-    for one in watched:
+    timestep = systems[0].simulation.timestep * FS
+    whole: list[Watched] = []
+    if of_all and len(systems) > 1:
+        group: Any = Group([one.simulation for one in systems])
+        whole = [Watched(group, of_all)]
+    elif of_all:
+        systems = [replace(systems[0], observers=(*systems[0].observers, *of_all))]
+    for one in (*systems, *whole):
         one.simulation.last_step = last
-    alive = [one for one in watched if going(one)]
+    numbers, watched = _going(systems, whole)
     pace, seconds, ticked = Pace(), 0.0, 0.0
-    output = _each(alive, Watched.report) if report_first else 0.0
-    sampling = _each(alive, Watched.sample)
-    while alive and stepper.step < last and not should_stop():
+    output = _each(watched, Watched.report) if report_first else 0.0
+    sampling = _each(watched, Watched.sample)
+    while watched and stepper.step < last and not should_stop():
         now = stepper.step
-        boundary = _next(now, {o.every or every for one in alive for o in one.observers}, last)
-        rhythms = {sampler.every for one in alive for sampler in one.samplers}
+        boundary = _next(now, {o.every or every for one in watched for o in one.observers}, last)
+        rhythms = {sampler.every for one in watched for sampler in one.samplers}
         piece = min(pace.next(), _next(now, rhythms, boundary) - now)
         started = time.perf_counter()
         stepper.advance(piece, timestep)
         elapsed = time.perf_counter() - started
         pace.record(piece, elapsed)
         seconds += elapsed
-        alive = [one for one in alive if going(one)]
-        sampling += _each(alive, Watched.sample)
+        before, (numbers, watched) = numbers, _going(systems, whole)
+        for number in sorted(before - numbers):
+            stopped(number)
+        sampling += _each(watched, Watched.sample)
         now = stepper.step
         if now == boundary:
-            output += _each(alive, partial(Watched.report, every=None if now == last else every))
+            output += _each(watched, partial(Watched.report, every=None if now == last else every))
         # Samples may come thousands of times a second; ticks need not.
         if not rhythms or now == last or time.perf_counter() - ticked >= TARGET_SECONDS:
             ticked = time.perf_counter()
-            output += _each(alive, Watched.tick)
+            output += _each(watched, Watched.tick)
     return RunResult(first, stepper.step, seconds, stepper.step >= last, sampling, output)
+
+
+def _going(systems: Sequence[Watched], whole: list[Watched]) -> tuple[set[int], list[Watched]]:
+    """Numbers of the systems that go on; these systems, and all of them as one if any goes on."""
+    numbers = [number for number, one in enumerate(systems) if one.simulation.engine.error is None]
+    return set(numbers), [systems[number] for number in numbers] + (whole if numbers else [])
 
 
 def _next(now: int, rhythms: set[int], last: int) -> int:

@@ -1,11 +1,7 @@
 """What looks at a running simulation: `Observer` between pieces of steps, `Sampler` on the device."""
 
-from typing import TYPE_CHECKING
-
+from taichimd.app.simulated_system import SimulatedSystem
 from taichimd.program.results import Thermo
-
-if TYPE_CHECKING:
-    from taichimd.app.simulation import Simulation
 
 
 class Observer:
@@ -28,10 +24,10 @@ class Observer:
 
     every: int | None = None
 
-    def report(self, simulation: "Simulation", thermo: Thermo) -> None:
+    def report(self, simulation: SimulatedSystem, thermo: Thermo) -> None:
         """Called at the first step, at each multiple of `every`, and at the last step."""
 
-    def tick(self, simulation: "Simulation") -> None:
+    def tick(self, simulation: SimulatedSystem) -> None:
         """Called after each piece of steps, a few times a second."""
 
 
@@ -53,5 +49,5 @@ class Sampler:
 
     every: int = 1
 
-    def sample(self, simulation: "Simulation") -> None:
+    def sample(self, simulation: SimulatedSystem) -> None:
         """Called when it is time; at the first step of a run, too, if that is a multiple."""

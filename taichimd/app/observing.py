@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from ase import Atoms
 
-from taichimd.app.simulation import Simulation
+from taichimd.app.simulated_system import SimulatedSystem
 from taichimd.core.errors import SettingsError
 from taichimd.io.checkpoint import Checkpoint
 from taichimd.observables.plan import Plan
@@ -96,7 +96,9 @@ def files_of(plan: Plan | None, plot_format: str = "png") -> tuple[str, ...]:
     return tuple(file for kind in kinds for file in kind.files(plot_format))
 
 
-def start(simulation: Simulation, plan: Plan | None, checkpoint: Checkpoint | None) -> "Observations | None":
+def start(
+    simulation: SimulatedSystem, plan: Plan | None, checkpoint: Checkpoint | None
+) -> "Observations | None":
     """Samplers of a run, with what a checkpoint of the same plan has.
 
     Raises:

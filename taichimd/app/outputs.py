@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-from taichimd.app.simulation import Observer
+from taichimd.app.observer import Observer
+from taichimd.app.simulated_system import SimulatedSystem
 from taichimd.core.errors import OutputError, SettingsError
 from taichimd.core.scalars import is_whole
 from taichimd.io.analysis_files import PICTURES
@@ -17,9 +18,6 @@ from taichimd.io.thermo import ThermoWriter, term_names
 from taichimd.io.trajectory import TrajectoryWriter, offset_of_step
 from taichimd.program.results import Thermo
 from taichimd.settings.types import NONE, PER_ATOM
-
-if TYPE_CHECKING:
-    from taichimd.app.simulation import Simulation
 
 _Own = TypeVar("_Own", bound="GrowingFile")
 _WRITERS: dict[str, type[TrajectoryWriter] | type[BinaryTrajectoryWriter]] = {
@@ -156,7 +154,7 @@ class GrowingFile(Observer):
         self._writer: Any = None
         self._last: int | None = None
 
-    def open(self, simulation: "Simulation") -> None:
+    def open(self, simulation: SimulatedSystem) -> None:
         """Open the file, unless it is open; the first report does so, too.
 
         Args:
@@ -173,7 +171,7 @@ class GrowingFile(Observer):
             )
         self._writer = self._make(simulation)
 
-    def report(self, simulation: "Simulation", thermo: Thermo) -> None:
+    def report(self, simulation: SimulatedSystem, thermo: Thermo) -> None:
         """Write what belongs to this step, once."""
         self.open(simulation)
         if thermo.step != self._last:
@@ -197,10 +195,10 @@ class GrowingFile(Observer):
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def _make(self, simulation: "Simulation") -> Any:
+    def _make(self, simulation: SimulatedSystem) -> Any:
         raise NotImplementedError
 
-    def _write(self, simulation: "Simulation", thermo: Thermo) -> None:
+    def _write(self, simulation: SimulatedSystem, thermo: Thermo) -> None:
         raise NotImplementedError
 
 
@@ -241,7 +239,7 @@ class ThermoTable(GrowingFile):
         self.every = checked_every(every)
         self._moving_cell, self._terms = moving_cell, terms
 
-    def _make(self, simulation: "Simulation") -> ThermoWriter:
+    def _make(self, simulation: SimulatedSystem) -> ThermoWriter:
         moving = self._moving_cell
         if moving is None:
             moving = simulation.engine.ensemble.moves_cell
@@ -249,7 +247,7 @@ class ThermoTable(GrowingFile):
         charged = simulation.engine.forcefield.charged
         return ThermoWriter(self.path, self._drop_from, moving, charged, terms)
 
-    def _write(self, simulation: "Simulation", thermo: Thermo) -> None:
+    def _write(self, simulation: SimulatedSystem, thermo: Thermo) -> None:
         engine = simulation.engine
         more = (engine.cell, engine.pressures()) if self._writer.has_cell else (None, None)
         terms = term_names(simulation.energy_terms()) if self._terms and self._writer.has_terms else None
@@ -299,13 +297,13 @@ class TrajectoryFile(GrowingFile):
         if not set(self._per_atom) <= set(PER_ATOM):
             raise SettingsError(f"per_atom = {per_atom!r}: expected some of {', '.join(PER_ATOM)}")
 
-    def _make(self, simulation: "Simulation") -> TrajectoryWriter | BinaryTrajectoryWriter:
+    def _make(self, simulation: SimulatedSystem) -> TrajectoryWriter | BinaryTrajectoryWriter:
         engine = simulation.engine
         return _WRITERS[self.path.suffix](
             self.path, engine.symbols, engine.pbc, self._drop_from, self._per_atom, engine.masses
         )
 
-    def _write(self, simulation: "Simulation", thermo: Thermo) -> None:
+    def _write(self, simulation: SimulatedSystem, thermo: Thermo) -> None:
         terms = term_names(simulation.energy_terms()) if self._terms else None
         self._writer.write(simulation.engine, thermo, simulation.time_ps, terms)
 
@@ -323,7 +321,7 @@ class RunFiles:
     def __init__(self, *files: GrowingFile | None) -> None:
         self.observers: list[GrowingFile] = [file for file in files if file is not None]
 
-    def open(self, simulation: "Simulation") -> None:
+    def open(self, simulation: SimulatedSystem) -> None:
         """Open them, and drop what a restart writes itself."""
         for file in self.observers:
             file.open(simulation)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from taichimd.app.simulation import RunResult
+from taichimd.app.loop import RunResult
 
 _MEMORY = {
     "verlet_memory_bytes": "Verlet list",

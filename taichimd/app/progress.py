@@ -1,7 +1,6 @@
 """What a user sees while a run goes on: a live bar on a terminal, plain lines elsewhere; 80 columns."""
 
 import time
-from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.console import Console, Group
@@ -10,13 +9,11 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 from rich.text import Text
 
 from taichimd.app.averages import DRIFT_UNIT, short_drift
-from taichimd.app.simulation import Observer
+from taichimd.app.observer import Observer
+from taichimd.app.simulated_system import SimulatedSystem
 from taichimd.estimators.average import MIN_INDEPENDENT
 from taichimd.estimators.slope import slope_of
 from taichimd.program.results import Thermo
-
-if TYPE_CHECKING:
-    from taichimd.app.simulation import Simulation
 
 PLAIN_SECONDS = 5.0
 """Least time between plain lines, so that a log of a long run stays short."""
@@ -93,7 +90,7 @@ class ProgressObserver(Observer):
             )
         self._opened = True
 
-    def _follow(self, simulation: "Simulation") -> None:
+    def _follow(self, simulation: SimulatedSystem) -> None:
         """Of another call of `Simulation.run` take the steps."""
         if self._first is None or (self._follows and self._last != simulation.last_step):
             self._first = simulation.step
@@ -108,7 +105,7 @@ class ProgressObserver(Observer):
             self._live.stop()
             self._live = None
 
-    def report(self, simulation: "Simulation", thermo: Thermo) -> None:
+    def report(self, simulation: SimulatedSystem, thermo: Thermo) -> None:
         """Keep the newest temperature and energy."""
         self._follow(simulation)
         self._thermo, self._seen = thermo, time.perf_counter()
@@ -116,7 +113,7 @@ class ProgressObserver(Observer):
         if simulation.step == self._last:
             self._show(simulation)
 
-    def tick(self, simulation: "Simulation") -> None:
+    def tick(self, simulation: SimulatedSystem) -> None:
         """Refresh what is shown, if it is time."""
         self._follow(simulation)
         now = time.perf_counter()
@@ -127,7 +124,7 @@ class ProgressObserver(Observer):
         if simulation.step != self._last:
             self._show(simulation)
 
-    def _show(self, simulation: "Simulation") -> None:
+    def _show(self, simulation: SimulatedSystem) -> None:
         first, last = self._first or 0, self._last or 0
         done = simulation.step - first
         elapsed = max(time.perf_counter() - self._started, 1e-9)

@@ -5,10 +5,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ase import Atoms
+
+from taichimd.app.simulated_system import SimulatedSystem
 from taichimd.core.errors import CheckpointError, MissingParameterError, SettingsError
 from taichimd.ensembles.registry import ENSEMBLES, NVE, Ensemble
 from taichimd.io.checkpoint import Checkpoint, read_checkpoint
 from taichimd.io.potential import differences, in_another_order
+from taichimd.io.structures import has_velocities
 from taichimd.program.decomposition import PARTICLE
 from taichimd.settings.config import by_option
 from taichimd.settings.run import RunSettings
@@ -19,7 +23,6 @@ _NEEDED = ("timestep", "every")
 """Settings that every version has written, and a restart goes on from."""
 
 if TYPE_CHECKING:
-    from taichimd.app.simulation import Simulation
     from taichimd.program.engine import Engine
 
 
@@ -136,6 +139,21 @@ def resume(engine: "Engine", checkpoint: Checkpoint, ensemble: Ensemble) -> None
     engine.set_atom_states(checkpoint.states)
 
 
+def set_first_velocities(engine: "Engine", atoms: Atoms, temperature: float, seed: int) -> None:
+    """Give an engine the velocities of its structure, or draw Maxwell-Boltzmann velocities if there are none.
+
+    Args:
+        engine: new, or a system of several.
+        atoms: its structure.
+        temperature: K, of velocities that are drawn.
+        seed: of velocities that are drawn.
+    """
+    if has_velocities(atoms):
+        engine.set_state(velocities=atoms.get_velocities())
+    else:
+        engine.set_state(velocities=maxwell_boltzmann(engine.masses, temperature, seed, engine.fixed))
+
+
 def first_energy(settings: RunSettings, checkpoint: Checkpoint | None) -> float | None:
     """Conserved energy (eV) from which the drift counts; None if that starts anew, with a new bath."""
     return checkpoint.first_total if checkpoint is not None and _goes_on(settings, checkpoint) else None
@@ -187,7 +205,7 @@ def changes_of_machine(checkpoint: Checkpoint, engine: "Engine") -> list[str]:
     return [f"the checkpoint is of {what}: last digits may differ from an uncut run"] if changed else []
 
 
-def continue_clock(simulation: "Simulation", checkpoint: Checkpoint) -> None:
+def continue_clock(simulation: SimulatedSystem, checkpoint: Checkpoint) -> None:
     """Go on counting time; only another time step needs a new origin."""
     clock, old = checkpoint.clock, checkpoint.settings["timestep"]
     simulation.origin_fs, simulation.origin_step = clock["time_fs"], int(clock["step"])

@@ -1,11 +1,10 @@
-"""One run: its files, checkpoints, reports. `driver` starts it alone, `together` with others."""
+"""One run: its files, checkpoints, reports. `driver` starts it, alone or with others."""
 
 import os
 import shlex
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from taichimd.app.averages import averages, energy_drift
 from taichimd.app.bond_file import BondFile
 from taichimd.app.checkpoint_keeper import CheckpointKeeper
 from taichimd.app.job import Job, same_path
-from taichimd.app.loop import RunResult, Watched, run_loop
+from taichimd.app.loop import RunResult, Watched
 from taichimd.app.notes import after_run
 from taichimd.app.observer import Observer
 from taichimd.app.outputs import (
@@ -27,15 +26,13 @@ from taichimd.app.outputs import (
     dropped_from,
 )
 from taichimd.app.profile import profile_of
-from taichimd.app.progress import ProgressObserver
 from taichimd.app.restart import counted_from, first_energy, ramp_of
 from taichimd.app.saving import state_of
-from taichimd.app.simulation import Simulation
+from taichimd.app.simulated_system import SimulatedSystem
 from taichimd.app.summary import print_stopped, print_summary
-from taichimd.app.supervised import Supervised, to_the_end
+from taichimd.app.supervised import Supervised
 from taichimd.app.trust import more_to_go_on
 from taichimd.core.errors import OutputError
-from taichimd.core.signals import StopRequest
 from taichimd.io.checkpoint import Checkpoint
 from taichimd.io.plots import plot_run, title_of
 from taichimd.io.report import circumstances, read_report, segments, volumes, write_report
@@ -52,7 +49,7 @@ class _FirstTotal(Observer):
     def __init__(self, value: float | None) -> None:
         self.value = value
 
-    def report(self, simulation: Simulation, thermo: Thermo) -> None:
+    def report(self, simulation: SimulatedSystem, thermo: Thermo) -> None:
         if self.value is None:
             self.value = thermo.conserved
 
@@ -67,7 +64,7 @@ class Run:
         before: seconds of the phases before the run.
         console: where summary and progress go.
         appending: whether a run of this folder goes on.
-        more: for run.json, such as the batch that it belongs to.
+        batch: entry of run.json of a run that steps together with others, or None.
 
     Attributes:
         last_step: where it ends. report: run.json, once it has ended.
@@ -77,14 +74,14 @@ class Run:
         self,
         job: Job,
         folder: OutputFolder,
-        simulation: Simulation,
+        simulation: SimulatedSystem,
         before: dict[str, float],
         console: Console,
         appending: bool,
-        more: dict[str, Any] | None = None,
+        batch: dict[str, Any] | None = None,
     ) -> None:
         self.job, self.folder, self.simulation, self.console = job, folder, simulation, console
-        self.before, self.more = before, more or {}
+        self.before, self.batch = before, batch
         self.appending = appending
         self.earlier = read_report(folder.report) if appending else {}
         self.report: dict[str, Any] = {}
@@ -99,46 +96,30 @@ class Run:
         self.started = time.time()
         self.clock = time.perf_counter()
 
-    def open(self, interval: float | None = None) -> Supervised:
-        """Open its files, and write the first report.
-
-        Args:
-            interval: seconds between checkpoints; None: that of the settings.
-        """
-        output = self.job.settings.output
+    def open(self) -> Supervised:
+        """Open its files, and write the first report."""
         with self._nothing_left():
             self.files = self._files()
         self.keeper = CheckpointKeeper(
-            self.folder.checkpoint, self._checkpoint, self.files.sync,
-            output.checkpoint_interval if interval is None else interval,
+            self.folder.checkpoint,
+            self._checkpoint,
+            self.files.sync,
+            self.job.settings.output.checkpoint_interval,
             self.first_step if self.appending else None,
-        )  # fmt: skip
+        )
         with self._nothing_left():
             self._write_report("running", None)
         return Supervised(self.simulation, self.files, self.keeper, self.finish, self.fail)
 
-    def watched(self, *more: Observer) -> Watched:
+    def watched(self) -> Watched:
         """The simulation, with all that looks at it."""
-        observers = (self.first_total, *self.files.observers, self.keeper, *more)
+        observers = (self.first_total, *self.files.observers, self.keeper)
         return Watched(self.simulation, observers, () if self.observations is None else (self.observations,))
 
     def void_newer(self) -> None:
         """Replace the folder's checkpoint, if an older one was chosen: the newer one is void now."""
         if self.appending and not same_path(Path(str(self.job.settings.system.restart)), self.keeper.path):
             self.keeper.save(self.simulation)
-
-    def execute(self) -> int:
-        """Step, write, report, and show it all; the exit code."""
-
-        def finish(reason: str, result: RunResult) -> None:
-            rows = self.finish(reason, result)
-            print_summary(self.console, self.report, self.folder, rows)
-            if reason != "finished":
-                command = f"taichimd run --restart {shlex.quote(os.path.relpath(self.keeper.path))}"
-                command += more_to_go_on(self.job.settings.potential.file)
-                print_stopped(self.console, reason, result.last_step, self.last_step, command)
-
-        return to_the_end([replace(self.open(), finish=finish)], self.console, self._step)
 
     def _files(self) -> RunFiles:
         output, path = self.job.settings.output, self.folder.trajectory
@@ -174,24 +155,10 @@ class Run:
             drop_from=self._drop_from("observe_every"),
         )  # fmt: skip
 
-    def _step(self, stop: StopRequest) -> RunResult:
-        self.void_newer()
-        if self.job.steps == 0:
-            return RunResult(self.first_step, self.first_step, 0.0, True)
-        with ProgressObserver(self.console, self.first_step, self.last_step) as progress:
-            return run_loop(
-                self.simulation.engine,
-                [self.watched(progress)],
-                self.job.steps,
-                every=self.job.settings.output.every,
-                should_stop=stop,
-                report_first=not self.appending,
-            )
-
     def _drop_from(self, rhythm: str) -> int | None:
         return dropped_from(self.job.checkpoint if self.appending else None, rhythm, self.job.steps)
 
-    def _checkpoint(self, simulation: Simulation) -> Checkpoint:
+    def _checkpoint(self, simulation: SimulatedSystem) -> Checkpoint:
         if self.first_total.value is None:
             self.first_total.report(simulation, simulation.engine.thermo())
         return Checkpoint(
@@ -208,17 +175,23 @@ class Run:
             observed={} if self.observations is None else self.observations.save(),
         )
 
-    def finish(self, reason: str, result: RunResult) -> list[tuple[str, str]]:
-        """Write results, pictures and run.json; rows for a summary."""
+    def finish(self, reason: str, result: RunResult) -> None:
+        """Write results and run.json; of a single run also the picture, and show them."""
         title = title_of(self.job.atoms.get_chemical_formula(), len(self.job.atoms))
         rows, self.observed = observing.finish(
             self.observations, self.folder.path, title, self.job.settings.output.plot_format
         )
         self._write_report(reason, result)
-        if not self.more:
+        if self.batch is not None:
             # Half a second each: of many runs the table has a picture.
-            plot_run(self.folder.thermo, self.folder.plot, self.report)
-        return rows + [("note", note) for note in after_run(self.report)]
+            return
+        plot_run(self.folder.thermo, self.folder.plot, self.report)
+        rows += [("note", note) for note in after_run(self.report)]
+        print_summary(self.console, self.report, self.folder, rows)
+        if reason != "finished":
+            command = f"taichimd run --restart {shlex.quote(os.path.relpath(self.keeper.path))}"
+            command += more_to_go_on(self.job.settings.potential.file)
+            print_stopped(self.console, reason, result.last_step, self.last_step, command)
 
     def fail(self, reason: str) -> None:
         """Write run.json of a run that an error has ended; without room for a checkpoint nothing is left."""
@@ -262,7 +235,7 @@ class Run:
             **circumstances(self.started),
             "notes": job.notes,
             **self.observed,
-            **self.more,
+            **({} if self.batch is None else {"batch": self.batch}),
         }
         report["segments"] = segments(self.earlier, report)
         if result is not None:

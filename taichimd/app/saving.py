@@ -1,6 +1,7 @@
 """A simulation as a checkpoint, as `taichimd run` writes them, and an engine that goes on from one."""
 
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,6 +19,7 @@ from taichimd.app.restart import (
     read_run,
     resume,
 )
+from taichimd.app.simulated_system import SimulatedSystem
 from taichimd.app.trust import check_trusted
 from taichimd.core.errors import OutputError, SettingsError, TaichimdWarning
 from taichimd.core.printable import printable
@@ -29,8 +31,11 @@ from taichimd.settings.run import RunSettings
 from taichimd.settings.types import absolute, checkpoint_of, of_each
 
 if TYPE_CHECKING:
-    from taichimd.app.simulation import Simulation
     from taichimd.program.engine import Engine
+
+
+NOT_OF_THE_ENGINE = ("potential", "temperature", "seed", "backend", "decomposition")
+"""Settings of a checkpoint that an engine does not tell."""
 
 
 class Account(NamedTuple):
@@ -40,7 +45,7 @@ class Account(NamedTuple):
     counted_from: int = 0
 
 
-def named(forcefield: Any) -> str | list[str] | None:
+def potential_label(forcefield: Any) -> str | list[str] | None:
     """What a checkpoint calls a force field: its name, or its file, from any folder; None of an object."""
     from taichimd.forcefields.library import texts_of
 
@@ -48,7 +53,7 @@ def named(forcefield: Any) -> str | list[str] | None:
     return None if texts is None else of_each(texts, absolute)
 
 
-def state_of(simulation: "Simulation") -> dict[str, Any]:
+def state_of(simulation: SimulatedSystem) -> dict[str, Any]:
     """Fields of a `Checkpoint` that the engine and the clock of a simulation have."""
     engine = simulation.engine
     return {
@@ -66,12 +71,12 @@ def state_of(simulation: "Simulation") -> dict[str, Any]:
     }
 
 
-def to_checkpoint(simulation: "Simulation", asked: dict[str, Any], account: Account) -> Checkpoint:
+def to_checkpoint(simulation: SimulatedSystem, settings: Mapping[str, Any], account: Account) -> Checkpoint:
     """The present state and settings of a simulation.
 
     Args:
         simulation: any.
-        asked: settings that the engine does not tell: potential, temperature, seed, backend, decomposition.
+        settings: values of `NOT_OF_THE_ENGINE`.
         account: of the conserved energy, if the simulation was loaded.
 
     Raises:
@@ -83,19 +88,19 @@ def to_checkpoint(simulation: "Simulation", asked: dict[str, Any], account: Acco
             "positions or velocities are not finite numbers, so no checkpoint was written; go on from an "
             "earlier one with a smaller time step"
         )
-    numbers = {**asked, "timestep": simulation.timestep, "precision": engine.precision}
-    settings = RunSettings.of(numbers).with_ensemble(engine.ensemble)
+    numbers = {**settings, "timestep": simulation.timestep, "precision": engine.precision}
+    saved = RunSettings.of(numbers).with_ensemble(engine.ensemble)
     ramp = getattr(engine.ensemble, "ramp", None)
     record = engine.forcefield.describe(engine.symbols)
     return Checkpoint(
         **state,
         pbc=engine.pbc,
         numbers=simulation.numbers,
-        settings=settings.record(),
+        settings=saved.record(),
         potential_hash=record["fingerprint"],
         last_step=engine.step,
         first_total=account.first_total,
-        ramp=ramp if settings.ensemble.has_ramp else None,
+        ramp=ramp if saved.ensemble.has_ramp else None,
         counted_from=account.counted_from,
         potential=record,
     )
@@ -140,7 +145,7 @@ def start_from(
     else:
         settings = settings.with_ensemble(ensemble)
     potential = load_forcefield(spec)
-    shown = settings.changed(potential=named(spec) or potential.name)
+    shown = settings.changed(potential=potential_label(spec) or potential.name)
     remarks = check_same_potential(shown, checkpoint, potential)
     checkpoint, rested = at_rest(checkpoint, settings)
     engine = Engine(
@@ -158,4 +163,4 @@ def start_from(
     for remark in remarks:
         warnings.warn(printable(remark), TaichimdWarning, stacklevel=3)
     account = Account(first_energy(settings, checkpoint), counted_from(settings, checkpoint))
-    return engine, settings.changed(potential=named(spec)), checkpoint, account
+    return engine, settings.changed(potential=potential_label(spec)), checkpoint, account

@@ -1,67 +1,46 @@
-"""One system as a user of Python sees it; `loop` has the steps of a run.
+"""One system, or several that step together, as a user of Python sees them; `loop` has the steps of a run.
 
     from taichimd import Simulation
     simulation = Simulation(atoms, "Si.tersoff", timestep=1.0, temperature=300, seed=1)
     simulation.run(1000)
-    print(simulation.thermo().temperature)
+    two = Simulation([cold, hot], "Si.tersoff", temperature=[300, 900], seed=[1, 2])
+    two.run(1000)
+    print([one.thermo().temperature for one in (simulation, *two)])
 
 `taichimd.app.driver` adds the files; here only `save` writes one.
 """
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, overload
 
-import numpy as np
 from ase import Atoms
-from numpy.typing import NDArray
 
-from taichimd.app.loop import Pace as Pace
-from taichimd.app.loop import RunResult as RunResult
-from taichimd.app.loop import Watched, check_length, run_loop
+from taichimd.app.given import drawn_at, given_of_each, one_of_each
+from taichimd.app.loop import RunResult, Watched, check_length, run_loop
 from taichimd.app.notes import REDRAW_IN_PYTHON, of_start, of_system
 from taichimd.app.observer import Observer, Sampler
-from taichimd.app.restart import continue_clock
-from taichimd.app.saving import Account, named, start_from, to_checkpoint
-from taichimd.core.arrays import Array
-from taichimd.core.errors import PropertyError, StructureError, TaichimdWarning
+from taichimd.app.restart import continue_clock, set_first_velocities
+from taichimd.app.saving import NOT_OF_THE_ENGINE, Account, potential_label, start_from, to_checkpoint
+from taichimd.app.simulated_system import SimulatedSystem
+from taichimd.core.errors import TaichimdError, TaichimdWarning
 from taichimd.core.printable import printable
-from taichimd.ensembles.registry import Ensemble, Thermostat
+from taichimd.ensembles.registry import Ensemble
 from taichimd.io.checkpoint import write_checkpoint
-from taichimd.io.structures import has_velocities, hold_results, remarks
-from taichimd.program.results import NotCopied, Thermo
-from taichimd.settings.run import SETTINGS
+from taichimd.io.structures import remarks
+from taichimd.program.batchable import called, errors_name
+from taichimd.program.results import NotCopied
+from taichimd.system.checks import require_atoms
 from taichimd.system.constraints import fix, fixed_atoms
 from taichimd.system.overlaps import notes_on_overlap
-from taichimd.system.velocities import maxwell_boltzmann
 
 if TYPE_CHECKING:
     from taichimd.program.engine import Engine
 
 
-class Asked(NamedTuple):
-    """What a user has given that the engine does not tell; names are those of settings."""
-
-    potential: str | list[str] | None
-    temperature: float
-    seed: int
-    backend: str
-    decomposition: str
-
-
-def drawn_at(temperature: float | None, ensemble: Ensemble | None) -> float:
-    """Temperature of velocities that are drawn, K.
-
-    Raises:
-        SettingsError: one that makes no sense.
-    """
-    if temperature is None:
-        temperature = ensemble.temperature if isinstance(ensemble, Thermostat) else 300.0
-    return float(SETTINGS["temperature"].read(temperature))
-
-
-class Simulation(NotCopied):
+class Simulation(SimulatedSystem):
     """Molecular dynamics of one system, at constant energy or with a thermostat, and a barostat.
 
         >>> from ase.build import bulk
@@ -97,12 +76,12 @@ class Simulation(NotCopied):
     def __new__(cls, atoms: Any = None, *args: Any, **more: Any) -> Any:
         """A list of structures makes `Simulations`."""
         if isinstance(atoms, list | tuple):
-            from taichimd.app.simulations import Simulations
-
             return Simulations(atoms, *args, **more)
         return super().__new__(cls)
 
     instead = "use save(path) and Simulation.load(path), or begin a new one from atoms()"
+    _settings: Mapping[str, Any] = MappingProxyType({})
+    _account = Account()
 
     def __init__(
         self,
@@ -135,26 +114,18 @@ class Simulation(NotCopied):
             decomposition=decomposition,
             fixed=fixed,
         )
-        asked = Asked(named(forcefield), temperature, seed, backend, decomposition)
-        for remark in self._begin(engine, atoms, asked):
+        given = potential_label(forcefield), temperature, seed, backend, decomposition
+        for remark in self._begin(engine, atoms, given):
             warnings.warn(printable(remark), TaichimdWarning, stacklevel=2)
 
-    def _begin(self, engine: "Engine", atoms: Atoms, asked: Asked) -> list[str]:
-        """Take an engine of these atoms, and give it velocities; remarks for the user."""
+    def _begin(self, engine: "Engine", atoms: Atoms, given: Sequence[Any]) -> list[str]:
+        """Take a new engine of these atoms, give it velocities, and keep what the engine does not tell."""
         self.engine = engine
-        self._asked |= asked._asdict()
-        if has_velocities(atoms):
-            engine.set_state(velocities=atoms.get_velocities())
-        else:
-            drawn = maxwell_boltzmann(engine.masses, asked.temperature, asked.seed, engine.fixed)
-            engine.set_state(velocities=drawn)
+        self._settings = settings = dict(zip(NOT_OF_THE_ENGINE, given, strict=True))
+        set_first_velocities(engine, atoms, settings["temperature"], settings["seed"])
         self._structure = atoms.copy()
-        return [
-            *remarks(atoms),
-            *of_start(atoms, REDRAW_IN_PYTHON),
-            *notes_on_overlap(atoms),
-            *of_system(atoms, engine.forcefield, engine.ensemble, self.timestep),
-        ]
+        told = [*remarks(atoms), *of_start(atoms, REDRAW_IN_PYTHON), *notes_on_overlap(atoms)]
+        return told + of_system(atoms, engine.forcefield, engine.ensemble, self.timestep)
 
     @classmethod
     def from_engine(cls, engine: "Engine", *, timestep: float | None = None) -> "Simulation":
@@ -172,14 +143,6 @@ class Simulation(NotCopied):
         )
         fix(self._structure, engine.fixed)
         return self
-
-    def _start(self, timestep: float) -> None:
-        self.timestep: float = SETTINGS["timestep"].read(timestep)
-        self.origin_fs = 0.0
-        self.origin_step = self.last_step = 0
-        self._asked: dict[str, Any] = {}
-        self._account = Account()
-        self._terms: Any = None
 
     @classmethod
     def load(
@@ -226,8 +189,7 @@ class Simulation(NotCopied):
         self = cls.from_engine(engine, timestep=settings.run.timestep)
         continue_clock(self, checkpoint)
         record = settings.record()
-        kept = {key: record[key] for key in ("temperature", "seed", "backend", "decomposition", "potential")}
-        self._asked, self._account = kept, account
+        self._settings, self._account = {key: record[key] for key in NOT_OF_THE_ENGINE}, account
         return self
 
     def save(self, path: str | Path) -> None:
@@ -242,84 +204,7 @@ class Simulation(NotCopied):
         Raises:
             OutputError: it cannot be written, or positions or velocities are not finite numbers.
         """
-        write_checkpoint(Path(path), to_checkpoint(self, self._asked, self._account))
-
-    @property
-    def step(self) -> int:
-        """MD step counter."""
-        return self.engine.step
-
-    @property
-    def time_ps(self) -> float:
-        """Simulated time; a product, not a running sum, so that a restart gives the same digits."""
-        return (self.origin_fs + (self.engine.step - self.origin_step) * self.timestep) / 1000.0
-
-    def positions(self) -> Array:
-        """(n, 3) Å, the user's order, not wrapped."""
-        return self.engine.positions()
-
-    def velocities(self) -> Array:
-        """(n, 3), ASE's unit."""
-        return self.engine.velocities()
-
-    def thermo(self) -> Thermo:
-        """Energies (eV), temperature (K), pressure (GPa) and volume (Å^3) now (`program.results.Thermo`)."""
-        return self.engine.thermo()
-
-    @property
-    def numbers(self) -> NDArray[Any]:
-        """(n,) atomic numbers."""
-        return np.array(self._structure.numbers)
-
-    def energy(self) -> float:
-        """Potential energy, eV."""
-        return self.engine.thermo().potential
-
-    def energy_terms(self) -> dict[str, float]:
-        """Potential energy (eV) of each potential of a sum, and of each term of ReaxFF, by name."""
-        from taichimd.program.energy_terms import EnergyTerms
-
-        if self._terms is None:
-            self._terms = EnergyTerms(self.engine)
-        found: dict[str, float] = self._terms.values()
-        return found
-
-    def forces(self) -> Array:
-        """(n, 3) eV/Å, the user's order, of fixed atoms, too."""
-        return self.engine.forces()
-
-    def stress(self) -> Array:
-        """(6,) eV/Å^3 as ASE has it: tension positive, xx yy zz yz xz xy, without the kinetic part.
-
-        Raises:
-            PropertyError: the cell vectors span no volume.
-        """
-        stress = self.engine.evaluate().stress
-        if stress is None:
-            raise PropertyError(
-                "stress needs a cell whose three vectors span a volume; set the cell of the atoms before the "
-                "simulation is made"
-            )
-        return stress
-
-    def atoms(self) -> Atoms:
-        """A copy of the structure with its constraints and the present cell, positions and velocities.
-
-        Its calculator (ASE's `SinglePointCalculator`) holds energy, forces, and stress where there is a
-        volume. It is left out where a run has ended in positions that cannot be evaluated.
-        """
-        atoms = self._structure.copy()
-        # In a moving cell fixed atoms follow it, which ASE's FixAtoms would not let them do.
-        atoms.set_cell(self.engine.cell, apply_constraint=False)
-        atoms.positions = self.engine.positions()
-        momenta = atoms.get_masses()[:, None] * self.engine.velocities()
-        atoms.set_momenta(momenta, apply_constraint=False)
-        try:
-            now = self.engine.evaluate()
-        except StructureError:
-            return atoms
-        hold_results(atoms, now.energy, now.forces, now.stress, now.charges)
-        return atoms
+        write_checkpoint(Path(path), to_checkpoint(self, self._settings, self._account))
 
     def run(
         self,
@@ -347,10 +232,165 @@ class Simulation(NotCopied):
             CapacityError: lists that do not fit the memory.
         """
         check_length(steps, every)
-        backend = self._asked.get("backend", "auto")
+        backend = self._settings.get("backend", "auto")
         for remark in self.engine.forcefield.remarks_on_time(self.engine.n_atoms, steps, backend):
             warnings.warn(remark, TaichimdWarning, stacklevel=2)
-        watched = [Watched(self, observers, samplers)]
         return run_loop(
-            self.engine, watched, steps, every=every, should_stop=should_stop, report_first=report_first
+            self.engine,
+            [Watched(self, observers, samplers)],
+            steps,
+            every=every,
+            should_stop=should_stop,
+            report_first=report_first,
         )
+
+
+class Simulations(NotCopied, Sequence[Simulation]):
+    """Molecular dynamics of many systems in one launch; each has the bits that it has alone.
+
+        >>> from ase.build import bulk
+        >>> from taichimd import Simulation
+        >>> two = Simulation([bulk("Si", cubic=True)] * 2, "Si.sw", temperature=[300, 600])
+        >>> result = two.run(20)
+        >>> [one.step for one in two]
+        [20, 20]
+
+    It is a sequence of `Simulation`s. They have everything but `run`, since systems step together.
+
+    Args:
+        systems: the structures; velocities as of `Simulation`.
+        forcefield, timestep, backend, precision, decomposition: of all, as of `Simulation`.
+        temperature: K, of all or a list; as of `Simulation`. A list is of thermostats, too, if these are not
+            a list themselves.
+        seed: a list, or one from which the seed of each system is derived with its number
+            (`derived_seed(seed, {"system": number})`), so that each has noise of its own.
+        ensemble: one for all, with the temperature and seed of each system, or a list of one kind, where
+            seeds that repeat are replaced by derived ones.
+        common_noise: whether all systems have `seed` itself: the same noise, and the same velocities but for
+            their temperatures. For differences between systems, such as of two structures.
+
+    Raises:
+        SettingsError: no systems, lists of other lengths, what `Batch` does not serve.
+        StructureError, MissingParameterError, BackendError, CapacityError: as of `Batch`, of a system that
+            is named.
+
+    Attributes:
+        batch: the engine of all systems.
+    """
+
+    instead = "save each of its systems with save(path), or begin anew from atoms()"
+
+    def __init__(
+        self,
+        systems: Sequence[Atoms],
+        forcefield: Any,
+        *,
+        timestep: float | None = None,
+        temperature: float | Sequence[float] | None = None,
+        seed: int | Sequence[int] = 1,
+        ensemble: Ensemble | Sequence[Ensemble] | None = None,
+        backend: str = "auto",
+        precision: str = "float64",
+        decomposition: str = "auto",
+        common_noise: bool = False,
+    ) -> None:
+        from taichimd.forcefields.load import load_forcefield
+        from taichimd.program.batch import Batch
+
+        given = given_of_each(len(systems), temperature, seed, ensemble, common_noise)
+        for number, atoms in enumerate(systems):
+            with errors_name(called(number)):
+                require_atoms(atoms)
+        potential = load_forcefield(forcefield)
+        potential.check_bounded()
+        self.batch = Batch(
+            systems,
+            potential,
+            backend=backend,
+            precision=precision,
+            decomposition=decomposition,
+            ensembles=[one.ensemble for one in given],
+            fixed=[fixed_atoms(atoms) for atoms in systems],
+        )
+        self._each: list[Simulation] = []
+        label, told = potential_label(forcefield), list[str]()
+        for member, atoms, own in zip(self.batch.members, systems, given, strict=True):
+            one = Simulation.__new__(Simulation)
+            one._start(potential.timestep if timestep is None else timestep)
+            told += one._begin(member, atoms, (label, own.temperature, own.seed, backend, decomposition))
+            self._each.append(one)
+        for remark in dict.fromkeys(told):
+            warnings.warn(printable(remark), TaichimdWarning, stacklevel=3)
+        self.timestep = self._each[0].timestep
+
+    @overload
+    def __getitem__(self, index: int) -> Simulation: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Simulation]: ...
+    def __getitem__(self, index: Any) -> Any:
+        """A system, or several."""
+        return self._each[index]
+
+    def __len__(self) -> int:
+        return len(self._each)
+
+    @property
+    def step(self) -> int:
+        """MD step counter of all that go on."""
+        return self.batch.step
+
+    @property
+    def errors(self) -> dict[int, TaichimdError]:
+        """Why systems have stopped, by their numbers."""
+        return {k: member.error for k, member in enumerate(self.batch.members) if member.error is not None}
+
+    def run(
+        self,
+        steps: int,
+        *,
+        every: int = 100,
+        observers: Sequence[Sequence[Observer]] = (),
+        samplers: Sequence[Sequence[Sampler]] = (),
+        progress: Observer | None = None,
+        should_stop: Callable[[], bool] = lambda: False,
+        report_first: bool = True,
+    ) -> RunResult:
+        """Advance all systems by `steps`, as `Simulation.run`.
+
+        A system that explodes stops, and a warning names it; the others go on.
+
+        Args:
+            steps: steps of this call.
+            every: steps between reports, or an observer's own.
+            observers: those of each system, in a list of lists; none of any if it is empty.
+            samplers: likewise.
+            progress: told of all systems as one, such as a `ProgressObserver`.
+            should_stop: asked after each piece.
+            report_first: whether to report before the first step.
+
+        Raises:
+            SettingsError: steps or every not above zero, lists of other lengths.
+            BlowUpError: every system has left physics.
+            CapacityError: lists that do not fit the memory.
+        """
+        check_length(steps, every)
+        looks = one_of_each("observers", observers or None, len(self), ())
+        samples = one_of_each("samplers", samplers or None, len(self), ())
+        watched = [Watched(*each) for each in zip(self._each, looks, samples, strict=True)]
+
+        def stopped(number: int) -> None:
+            warnings.warn(f"{self.errors[number]}; the other systems go on", TaichimdWarning, stacklevel=4)
+
+        result = run_loop(
+            self.batch,
+            watched,
+            steps,
+            every=every,
+            should_stop=should_stop,
+            report_first=report_first,
+            of_all=() if progress is None else (progress,),
+            stopped=stopped,
+        )
+        if not self.batch.alive:
+            raise next(iter(self.errors.values()))
+        return result

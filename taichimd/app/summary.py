@@ -1,6 +1,6 @@
 """What a run says on the terminal before and after: one screen of 80 columns."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -21,45 +21,70 @@ if TYPE_CHECKING:
     from taichimd.observables.job import Outcome
 
 
-def print_header(console: Console, job: "Job", forcefield: Any, decomposition: str) -> None:
-    """What is about to run, on what, in which decomposition."""
-    console.print(_table(header_rows(job, forcefield, decomposition)))
-    for note in job.notes:
-        console.print(f"note: {note}", highlight=False, markup=False)
+def print_header(console: Console, jobs: Mapping[str, "Job"], decomposition: str) -> None:
+    """What is about to run: what all systems have, where they differ, and the notes of each.
+
+    Args:
+        console: where to.
+        jobs: one, or several that step together, by their names.
+        decomposition: of the engine.
+    """
+    each = list(jobs.values())
+    changed = {}
+    if len(each) > 1:
+        sizes = sorted(len(job.atoms) for job in each)
+        between = f"{sizes[0]:,}" if sizes[0] == sizes[-1] else f"{sizes[0]:,} to {sizes[-1]:,}"
+        changed = {
+            "system": f"{len(each)} of {between} atoms, {sum(sizes):,} in all, in one launch",
+            "thermostat": _span([job.settings.ensemble.describe_thermostat() for job in each]),
+            "velocities": _span([_velocities(job) for job in each]),
+        }
+    rows = _header_rows(each[0], decomposition)
+    print_rows(console, [(name, changed.get(name, value)) for name, value in rows])
+    for note in dict.fromkeys(note for job in each for note in job.notes):
+        whose = [name for name, job in jobs.items() if note in job.notes]
+        of = "" if len(whose) == len(jobs) else f"{whose[0]}{', ...' * (len(whose) > 1)}: "
+        console.print(f"note: {of}{note}", highlight=False, markup=False)
 
 
-def header_rows(job: "Job", forcefield: Any, decomposition: str) -> list[tuple[str, str]]:
-    """Rows of `print_header`."""
+def _span(texts: Sequence[str]) -> str:
+    """One text for several: the first, and the last where it differs."""
+    return texts[0] if len(set(texts)) == 1 else f"{texts[0]} ... {texts[-1]}"
+
+
+def _header_rows(job: "Job", decomposition: str) -> list[tuple[str, str]]:
     from taichimd import __version__
     from taichimd.core.runtime import info
 
     settings, atoms, machine = job.settings, job.atoms, info()
     periodic = "".join(axis for axis, flag in zip("xyz", atoms.pbc, strict=True) if flag) or "none"
     length = job.steps * settings.run.timestep / 1000.0
-    if job.checkpoint is not None and settings.system.velocities != DRAW:
-        velocities = f"from {settings.system.restart}, step {job.checkpoint.step:,}"
-    elif job.checkpoint is None and has_velocities(atoms):
-        velocities = f"from the structure file ({temperature(atoms):.1f} K)"
-    else:
-        velocities = (
-            f"Maxwell-Boltzmann at {settings.ensemble.temperature:g} K, seed {settings.ensemble.seed}"
-        )
     held = "" if job.fixed is None else f" ({job.fixed.sum():,} fixed)"
     rows = [
         ("taichimd", f"{__version__} · {machine.get('runtime')} · {machine.get('backend')} "
                      f"({machine.get('device')})"),
         ("system", f"{len(atoms):,} atoms{held}, {_short_formula(atoms)}, periodic: {periodic}"),
-        *potential_rows(forcefield),
+        *potential_rows(job.forcefield),
         ("run", f"{job.steps:,} steps of {settings.run.timestep:g} fs = {length:g} ps, "
                 f"{settings.ensemble.name}, {settings.compute.precision}"),
         ("decomposition", decomposition),
-        ("velocities", velocities),
+        ("velocities", _velocities(job)),
     ]  # fmt: skip
     if settings.ensemble.kind.acts_on:
         rows.insert(-1, ("thermostat", settings.ensemble.describe_thermostat()))
     if settings.ensemble.kind.moves_cell:
         rows.insert(-1, ("barostat", settings.ensemble.describe_barostat()))
     return rows
+
+
+def _velocities(job: "Job") -> str:
+    """Where the first velocities come from."""
+    ensemble, system = job.settings.ensemble, job.settings.system
+    if job.checkpoint is not None and system.velocities != DRAW:
+        return f"from {system.restart}, step {job.checkpoint.step:,}"
+    if job.checkpoint is None and has_velocities(job.atoms):
+        return f"from the structure file ({temperature(job.atoms):.1f} K)"
+    return f"Maxwell-Boltzmann at {ensemble.temperature:g} K, seed {ensemble.seed}"
 
 
 def potential_rows(forcefield: Any) -> list[tuple[str, str]]:

@@ -9,8 +9,9 @@ from typing import Any
 from rich.console import Console
 
 from taichimd.app.checkpoint_keeper import CheckpointKeeper, note_of
+from taichimd.app.loop import RunResult
 from taichimd.app.outputs import RunFiles
-from taichimd.app.simulation import RunResult, Simulation
+from taichimd.app.simulated_system import SimulatedSystem
 from taichimd.core.errors import TaichimdError
 from taichimd.core.signals import StopRequest
 
@@ -26,7 +27,7 @@ class Supervised:
         ended: whether one of them was called.
     """
 
-    simulation: Simulation
+    simulation: SimulatedSystem
     files: RunFiles
     keeper: CheckpointKeeper
     finish: Callable[[str, RunResult], Any]
@@ -73,7 +74,7 @@ def to_the_end(runs: Sequence[Supervised], console: Console, step: Callable[[Sto
         for run in runs:
             if not run.ended:
                 run.fail(error)
-        note = runs[0].keeper.note() if len(runs) == 1 else note_of([run.keeper for run in runs])
+        note = note_of([run.keeper for run in runs])
         if isinstance(error, TaichimdError):
             error.args = (f"{error}; {note}", *error.args[1:])
         else:

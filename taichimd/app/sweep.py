@@ -13,8 +13,8 @@ from typing import Any
 from rich.console import Console
 
 from taichimd.app.batch_table import show_table, teller
-from taichimd.app.members import FILE, Members, spread, values_of
-from taichimd.app.together import run_members
+from taichimd.app.run_set import FILE, RunSet, spread, values_of
+from taichimd.app.several import run_all
 from taichimd.core.errors import SettingsError
 from taichimd.core.signals import StopRequest
 from taichimd.io.files import open_own, writing
@@ -85,10 +85,10 @@ def run_sweep(sweep: Sweep, console: Console) -> int:
     """Run what is missing of a sweep; then a table and a picture of all runs that there are.
 
     Returns:
-        Exit code, as `run_members`.
+        Exit code, as `run_all`.
 
     Raises:
-        TaichimdError: as `spread`, `Members.begin` and `run_members`.
+        TaichimdError: as `spread`, `RunSet.begin` and `run_all`.
     """
     flags = {} if sweep.output is None else {"output": sweep.output}
     axes = sweep.axes
@@ -99,17 +99,17 @@ def run_sweep(sweep: Sweep, console: Console) -> int:
     )
     mine = sweep.numbers(len(own))
     with locked(folder, tell=teller(console)):
-        Members(folder, own).begin(overwrite=sweep.overwrite, go_on=True)
+        RunSet(folder, own).begin(overwrite=sweep.overwrite, go_on=True)
         names = {one.name for one in own}
-        there = Members.read(folder).members if (folder / FILE).exists() else []
+        there = RunSet.read(folder).runs if (folder / FILE).exists() else []
         kept = [] if sweep.overwrite else [one for one in there if one.name not in names]
-        all_of = Members(folder, [*own, *kept])
+        all_of = RunSet(folder, [*own, *kept])
     if sweep.processes > 1:
         return _in_processes(sweep, min(sweep.processes, len(own)), all_of, console)
-    return run_members(all_of, {}, console, numbers=mine, at_once=sweep.at_once, command="the same command")
+    return run_all(all_of, {}, console, numbers=mine, at_once=sweep.at_once, command="the same command")
 
 
-def _in_processes(sweep: Sweep, n: int, all_of: Members, console: Console) -> int:
+def _in_processes(sweep: Sweep, n: int, all_of: RunSet, console: Console) -> int:
     """Each of n parts in a process of its own, whose words go to a file."""
     logs = [all_of.folder / f"part-{k + 1}.log" for k in range(n)]
     with locked(all_of.folder, tell=teller(console)):

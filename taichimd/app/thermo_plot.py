@@ -1,14 +1,11 @@
 """The picture of a run's thermo table, drawn when the run ends."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from taichimd.app.observer import Observer
 from taichimd.app.outputs import ThermoTable
+from taichimd.app.simulated_system import SimulatedSystem
 from taichimd.program.results import Thermo
-
-if TYPE_CHECKING:
-    from taichimd.app.simulation import Simulation
 
 
 class ThermoPlot(Observer):
@@ -36,12 +33,12 @@ class ThermoPlot(Observer):
         self.path, self._table, self._title = Path(path), table, title
         self.every = table.every
 
-    def report(self, simulation: "Simulation", thermo: Thermo) -> None:
+    def report(self, simulation: SimulatedSystem, thermo: Thermo) -> None:
         """Draw, if the run ends here."""
         if simulation.step == simulation.last_step:
             self.draw(simulation)
 
-    def draw(self, simulation: "Simulation") -> None:
+    def draw(self, simulation: SimulatedSystem) -> None:
         """Draw the rows that there are.
 
         Raises:

@@ -32,12 +32,12 @@ def run(
     from taichimd.app.console import Console
     from taichimd.app.driver import run_job
     from taichimd.app.job import prepare_job
-    from taichimd.app.members import is_several, values_of
+    from taichimd.app.run_set import is_several, values_of
     from taichimd.core.errors import SettingsError
 
     console, restart = Console(quiet), flags.get("restart")
     if restart is not None and is_several(restart):
-        from taichimd.app.together import restart_several
+        from taichimd.app.several import restart_several
 
         asked = {"replicas": replicas > 1 and replicas, "common_noise": common_noise}
         more = {key: value for key, value in asked.items() if value}
@@ -48,7 +48,7 @@ def run(
     axes = {"structure": structures, "temperature": values_of("temperature", flags.pop("temperature", ""))}
     axes = {key: values for key, values in axes.items() if values}
     if replicas > 1 or any(len(values) > 1 for values in axes.values()):
-        from taichimd.app.together import start_several
+        from taichimd.app.several import start_several
 
         return start_several(flags, axes, job_file, replicas, console, common_noise=common_noise)
     if common_noise:

@@ -141,7 +141,7 @@ def _is_table(value: Any) -> bool:
     return isinstance(value, type) and issubclass(value, Bundle)
 
 
-class Sequence:
+class KernelQueue:
     """Kernels that are queued one after the other, each with those of the same arguments that it takes.
 
     Args:
@@ -194,7 +194,7 @@ class Sequence:
         return self._graphs[length]
 
 
-class Kernel(Sequence):
+class Kernel(KernelQueue):
     """A kernel that takes bundles.
 
     Attributes:

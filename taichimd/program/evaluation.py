@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from taichimd.core.arguments import Kernel, Number, Sequence, fit, kernel
+from taichimd.core.arguments import Kernel, KernelQueue, Number, fit, kernel
 from taichimd.core.runtime import ti
 from taichimd.ensembles.bath_arrays import BathArrays
 from taichimd.enumerate.access import load_matrix, store_matrix
@@ -25,10 +25,10 @@ class EvaluationKernels:
         moved: displacement test after positions were set from outside. cut_lists: near lists that are fit.
     """
 
-    evaluate: Sequence
-    tally_virial: Sequence | None
+    evaluate: KernelQueue
+    tally_virial: KernelQueue | None
     moved: Kernel
-    cut_lists: Sequence
+    cut_lists: KernelQueue
 
 
 @cache
@@ -63,7 +63,7 @@ def evaluation_kernels(variant: Variant, want: int = ALL) -> EvaluationKernels:
     )
 
 
-def _cut_lists(variant: Variant) -> Sequence:
+def _cut_lists(variant: Variant) -> KernelQueue:
     """Near lists that are fit for the positions, for kernels that are queued before those of a step."""
     program = compiled_groups(variant)
 
@@ -80,10 +80,10 @@ def _cut_lists(variant: Variant) -> Sequence:
     def close_cuts(system):
         program.close_cuts(step_view(system, system.groups))
 
-    return Sequence(["system"], [*cutting_kernels(variant.outside_steps), close_cuts])
+    return KernelQueue(["system"], [*cutting_kernels(variant.outside_steps), close_cuts])
 
 
-def _evaluate(variant: Variant, want: int) -> Sequence:
+def _evaluate(variant: Variant, want: int) -> KernelQueue:
     """Energy, force and 3x3 virial of each atom at the present positions; nothing with an outdated list."""
     groups, program, types = variant.groups, compiled_groups(variant), variant.types
     number, flags, driven = len(groups), program.flags, variant.coupling.driven
@@ -161,10 +161,10 @@ def _evaluate(variant: Variant, want: int) -> Sequence:
         add_up(system.atoms, system.control, total, outputs)
 
     cuts = cutting_kernels(variant.outside_steps)
-    return Sequence(given, [*cuts, open_all, *(one_group(k) for k in range(number)), sum_of_all])
+    return KernelQueue(given, [*cuts, open_all, *(one_group(k) for k in range(number)), sum_of_all])
 
 
-def _tally_virial(variant: Variant) -> Sequence:
+def _tally_virial(variant: Variant) -> KernelQueue:
     """The virial that `close_step` acts upon, after `evaluate`. Pairs have the sums of a step, which round differently."""
     groups, program, types = variant.groups, compiled_groups(variant), variant.types
     number, many_body = len(groups), _many_body(variant)
@@ -200,7 +200,7 @@ def _tally_virial(variant: Variant) -> Sequence:
 
         return tally_virial
 
-    return Sequence(["system", *given], [one_group(k) for k in range(number)])
+    return KernelQueue(["system", *given], [one_group(k) for k in range(number)])
 
 
 def _many_body(variant: Variant) -> list[bool]:

@@ -9,10 +9,13 @@ from typing import Any
 
 from taichimd.app.checkpoint_keeper import CheckpointKeeper, note_of
 from taichimd.app.job import same_path
+from taichimd.app.loop import RunResult
+from taichimd.app.observer import Observer
 from taichimd.app.outputs import OutputFolder, RunFiles, dropped_from
 from taichimd.app.restart import changes_of_machine
 from taichimd.app.saving import state_of
-from taichimd.app.simulation import Observer, RunResult, Simulation
+from taichimd.app.simulated_system import SimulatedSystem
+from taichimd.app.simulation import Simulation
 from taichimd.core.errors import CheckpointError, OutputError, TaichimdWarning
 from taichimd.io.checkpoint import Checkpoint
 from taichimd.io.potential import differences
@@ -106,7 +109,7 @@ class ChainFolder:
         if self.appending and not same_path(Path(str(self.settings.restart)), self.keeper.path):
             self.keeper.save(self.simulation)
 
-    def _checkpoint(self, simulation: Simulation) -> Checkpoint:
+    def _checkpoint(self, simulation: SimulatedSystem) -> Checkpoint:
         self.chain.compare()
         return Checkpoint(
             **state_of(simulation),
@@ -192,17 +195,17 @@ class Folders(Observer):
             one.write_report("running")
             one.void_newer()
 
-    def report(self, simulation: Simulation, thermo: Any) -> None:
+    def report(self, simulation: SimulatedSystem, thermo: Any) -> None:
         """As `CheckpointKeeper`."""
         if self.chains[0].keeper.saved_step is None:
             self.save(simulation)
 
-    def tick(self, simulation: Simulation) -> None:
+    def tick(self, simulation: SimulatedSystem) -> None:
         """Save all when it is time: checkpoints of one run are of one sweep."""
         if self.chains[0].keeper.due:
             self.save(simulation)
 
-    def save(self, simulation: Simulation) -> None:
+    def save(self, simulation: SimulatedSystem) -> None:
         """Save now."""
         for one in self.chains:
             one.keeper.save(one.simulation)
@@ -224,7 +227,7 @@ class _Of(Observer):
     def __init__(self, chain: ChainFolder, observer: Any) -> None:
         self._chain, self._observer, self.every = chain, observer, observer.every
 
-    def report(self, simulation: Simulation, thermo: Any) -> None:
+    def report(self, simulation: SimulatedSystem, thermo: Any) -> None:
         """See `Observer`."""
         self._observer.report(self._chain.simulation, self._chain.chain.thermo())
 

@@ -1,13 +1,11 @@
 """What a Monte Carlo run writes while it goes: a table of sweeps, and frames without time or momenta."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from taichimd.app.outputs import GrowingFile, TrajectoryFile
+from taichimd.app.simulated_system import SimulatedSystem
 from taichimd.io.files import AppendedFile
 from taichimd.io.thermo import offset_of_row
-
-if TYPE_CHECKING:
-    from taichimd.app.simulation import Simulation
 
 COLUMNS = {
     "sweep": "step", "potential_eV": "potential", "pressure_GPa": "pressure", "volume_A3": "volume",
@@ -24,12 +22,12 @@ class SweepTable(GrowingFile):
         drop_from: goes on with a table that is there: the sweep from which its rows are dropped.
     """
 
-    def _make(self, simulation: "Simulation") -> AppendedFile:
+    def _make(self, simulation: SimulatedSystem) -> AppendedFile:
         since = self._drop_from
         keep = None if since is None else lambda: offset_of_row(self.path, since)
         return AppendedFile(self.path, keep, ",".join(COLUMNS) + "\n")
 
-    def _write(self, simulation: "Simulation", thermo: Any) -> None:
+    def _write(self, simulation: SimulatedSystem, thermo: Any) -> None:
         first, *values = (getattr(thermo, name) for name in COLUMNS.values())
         fields = ["" if value is None else repr(float(value)) for value in values]
         self._writer.append(",".join([str(first), *fields]) + "\n")
@@ -38,5 +36,5 @@ class SweepTable(GrowingFile):
 class SweepFrames(TrajectoryFile):
     """Writes a frame per report, without time or momenta: a Markov chain has none."""
 
-    def _write(self, simulation: "Simulation", thermo: Any) -> None:
+    def _write(self, simulation: SimulatedSystem, thermo: Any) -> None:
         self._writer.write(simulation.engine, thermo, None)

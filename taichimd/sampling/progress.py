@@ -1,17 +1,15 @@
 """What a user sees while a chain goes on: a live line on a terminal, plain lines elsewhere."""
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from taichimd.app.observer import Observer
 from taichimd.app.progress import PLAIN_SECONDS, duration
-from taichimd.app.simulation import Observer
-
-if TYPE_CHECKING:
-    from taichimd.app.simulation import Simulation
+from taichimd.app.simulated_system import SimulatedSystem
 
 
 class SweepProgress(Observer):
@@ -42,7 +40,7 @@ class SweepProgress(Observer):
     def _print(self, line: str) -> None:
         self._console.print(line, highlight=False, markup=False)
 
-    def tick(self, simulation: "Simulation") -> None:
+    def tick(self, simulation: SimulatedSystem) -> None:
         """Refresh what is shown, if it is time."""
         now, chain = time.perf_counter(), _chain(simulation)
         if self._live is None and now - self._printed < PLAIN_SECONDS and chain.step != self._last:
@@ -59,5 +57,5 @@ class SweepProgress(Observer):
             self._print(f"{chain.step:>10} {percent:>5} {left:>8} {chain.energy:>18.8f} {accepted:>9}")
 
 
-def _chain(simulation: "Simulation") -> Any:
+def _chain(simulation: SimulatedSystem) -> Any:
     return simulation.engine

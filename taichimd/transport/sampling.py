@@ -10,8 +10,8 @@ import numpy as np
 from ase import Atoms
 
 from taichimd.app.observer import Observer, Sampler
-from taichimd.app.simulation import Simulation
-from taichimd.app.simulations import Simulations
+from taichimd.app.simulated_system import SimulatedSystem
+from taichimd.app.simulation import Simulation, Simulations
 from taichimd.core.arrays import Array
 from taichimd.core.units import KB
 from taichimd.ensembles.registry import Langevin, NoseHoover
@@ -40,7 +40,7 @@ class Current(Sampler):
         self.series.load({"rows": begun.rows})
         self._seen = begun.step if len(begun.rows) else -1
 
-    def sample(self, simulation: Simulation) -> None:
+    def sample(self, simulation: SimulatedSystem) -> None:
         """Take a sample, unless it is there."""
         if simulation.step > self._seen:
             simulation.engine.observe(self.series.sample)
@@ -53,7 +53,7 @@ class Tell(Observer):
         self._tell, self._keep, self._steps = tell, keep, steps
         self._kept_at = monotonic()
 
-    def tick(self, simulation: Simulation) -> None:
+    def tick(self, simulation: SimulatedSystem) -> None:
         """Tell, and keep if it is time."""
         self._tell(simulation.step / self._steps)
         if monotonic() - self._kept_at >= KEEP_SECONDS:
@@ -61,7 +61,7 @@ class Tell(Observer):
             self._kept_at = monotonic()
 
 
-def go_on(simulation: Simulation, begun: RunUnderWay, current: Current | None) -> None:
+def go_on(simulation: SimulatedSystem, begun: RunUnderWay, current: Current | None) -> None:
     """Bring a simulation, and its samples, to where a run under way is."""
     simulation.engine.set_state(
         positions=begun.positions, velocities=begun.velocities, forces=begun.forces, step=begun.step,
@@ -71,7 +71,7 @@ def go_on(simulation: Simulation, begun: RunUnderWay, current: Current | None) -
         current.resume(begun)
 
 
-def under_way(simulation: Simulation, stage: str, start: Array, current: Current | None) -> RunUnderWay:
+def under_way(simulation: SimulatedSystem, stage: str, start: Array, current: Current | None) -> RunUnderWay:
     """The state of a run that has not ended, whose stage began at positions `start`."""
     engine, rows = simulation.engine, np.empty((0, 7)) if current is None else current.series.rows()
     state = engine.positions(), engine.velocities(), engine.forces(), engine.bath_state()
@@ -180,7 +180,7 @@ def sample_runs(
 
 
 def samples_of(
-    current: Current, simulation: Simulation, before: Array, settings: KappaSettings
+    current: Current, simulation: SimulatedSystem, before: Array, settings: KappaSettings
 ) -> RunSamples:
     """What a run that has ended has found.
 

@@ -206,10 +206,10 @@ def test_the_module_is_the_program():
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_while_several_runs_start_leaves_no_list_of_them(number, tmp_path, monkeypatch, capsys):
-    from taichimd.app import together
+    from taichimd.app import driver
 
     words, there = f"--temperature 20,30 --output {tmp_path}/out", (tmp_path / "out" / "batch.json").exists
-    line = stopped_while_compiling(number, together, there, words, tmp_path, monkeypatch, capsys)
+    line = stopped_while_compiling(number, driver, there, words, tmp_path, monkeypatch, capsys)
     (tmp_path / "out" / "000-20K").mkdir(parents=True)
     (tmp_path / "out" / "batch.json").write_text('{"members": []}')
     with pytest.raises(SystemExit):

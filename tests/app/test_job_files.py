@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from taichimd.app.members import values_of
+from taichimd.app.run_set import values_of
 from taichimd.core.errors import SettingsError
 from taichimd.core.names import hint
 from taichimd.forcefields.spec import read_options

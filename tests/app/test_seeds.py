@@ -10,7 +10,7 @@ from ase.build import bulk
 from batch_runs import command, same
 
 from taichimd import Bussi, Simulation
-from taichimd.app.members import Members, spread
+from taichimd.app.run_set import RunSet, spread
 from taichimd.core.errors import OutputError, SettingsError
 from taichimd.core.seeds import derived_seed, short_names
 
@@ -115,10 +115,10 @@ def test_structures_with_velocities_need_no_seed():
     atoms.write("v.extxyz"), atoms.write("w.extxyz")
     flags = {"potential": "Si.sw", "steps": 20}
     runs = spread(flags, {"structure": ["v.extxyz", "w.extxyz"]})
-    assert Members(Path("out"), runs).job(runs[0], {}).atoms.has("momenta")
+    assert RunSet(Path("out"), runs).job(runs[0], {}).atoms.has("momenta")
     runs = spread(flags | {"structure": "v.extxyz"}, {}, seeds=2)
     with pytest.raises(SettingsError, match="seed = 1: velocities come from the structure file"):
-        Members(Path("out"), runs).job(runs[0], {})
+        RunSet(Path("out"), runs).job(runs[0], {})
 
 
 def test_potentials_are_an_axis():
@@ -148,8 +148,8 @@ def test_old_sweeps_are_refused_in_one_sentence(tmp_path):
     for one in old:
         (tmp_path / one.name).mkdir()
         (tmp_path / one.name / "checkpoint.npz").touch()
-    Members(tmp_path, old).write()
+    RunSet(tmp_path, old).write()
     new = spread(COMMON, AXES, seeds=2, numbered=False)
     with pytest.raises(OutputError, match="seeds that repeat at each value: give --common-noise"):
-        Members(tmp_path, new).begin(overwrite=False, go_on=True)
-    Members(tmp_path, old).begin(overwrite=False, go_on=True)
+        RunSet(tmp_path, new).begin(overwrite=False, go_on=True)
+    RunSet(tmp_path, old).begin(overwrite=False, go_on=True)

@@ -8,7 +8,9 @@ from ase import Atoms
 from ase.constraints import FixAtoms
 from fake_engine import FakeEngine, FakeForceField, fake  # noqa: F401  (a fixture)
 
-from taichimd.app.simulation import Observer, Pace, Simulation
+from taichimd.app.loop import Pace
+from taichimd.app.observer import Observer
+from taichimd.app.simulation import Simulation
 from taichimd.core.errors import SettingsError
 from taichimd.core.signals import StopRequest
 from taichimd.core.units import KB

@@ -9,7 +9,7 @@ from ase.build import bulk
 
 from taichimd import Simulation
 from taichimd.app.job import prepare_job
-from taichimd.app.members import Member, Members, spread
+from taichimd.app.run_set import RunSet, RunSpec, spread
 from taichimd.app.trust import check_trusted, hashes_of, more_to_go_on
 from taichimd.core.errors import CheckpointError
 from taichimd.io.checkpoint import read_checkpoint, write_checkpoint
@@ -122,9 +122,9 @@ def test_what_goes_on_says_whether_it_needs_trust():
 def of_batch(flags, trust=False):
     """The job of the first run of a folder of several, read from its file."""
     flags = {"structure": "si.xyz", "steps": 5, **flags}
-    Members(Path("out"), spread(flags, {"seed": [1, 2]}, None)).write()
-    there = replace(Members.read(Path("out")), trust=trust)
-    return lambda more: there.job(there.members[0], more)
+    RunSet(Path("out"), spread(flags, {"seed": [1, 2]}, None)).write()
+    there = replace(RunSet.read(Path("out")), trust=trust)
+    return lambda more: there.job(there.runs[0], more)
 
 
 def test_code_of_a_batch_does_not_run():
@@ -137,14 +137,14 @@ def test_code_of_a_batch_does_not_run():
     assert of_batch({"potential": "own.py:pair"}, trust=True)({}).steps == 5
     Path("own.py").write_text(CODE + "# another\n")
     with pytest.raises(CheckpointError, match="is not the file of"):
-        replace(Members.read(Path("out")), trust=True).job(Members.read(Path("out")).members[0], {})
+        replace(RunSet.read(Path("out")), trust=True).job(RunSet.read(Path("out")).runs[0], {})
 
 
 def test_runs_of_the_present_command_need_no_trust():
     Path("out").mkdir()
     flags = {"structure": "si.xyz", "steps": 5, "potential": "own.py:pair"}
-    all_of = Members(Path("out"), spread(flags, {"seed": [1, 2]}, None))
-    assert all_of.job(all_of.members[0], {}).steps == 5
+    all_of = RunSet(Path("out"), spread(flags, {"seed": [1, 2]}, None))
+    assert all_of.job(all_of.runs[0], {}).steps == 5
 
 
 @pytest.mark.parametrize(
@@ -168,13 +168,13 @@ def test_runs_of_the_present_command_need_no_trust():
 def test_a_batch_names_folders_of_its_own(change, said):
     Path("out").mkdir()
     names = ["000-seed1", "001-seed2"]
-    Members(Path("out"), [Member(name, {}, {}) for name in names]).write()
+    RunSet(Path("out"), [RunSpec(name, {}, {}) for name in names]).write()
     content = json.loads(Path("out/batch.json").read_text())
-    assert [one.name for one in Members.read(Path("out")).members] == names
+    assert [one.name for one in RunSet.read(Path("out")).runs] == names
     content["members"][0] |= change
     Path("out/batch.json").write_text(json.dumps(content))
     with pytest.raises(CheckpointError, match=said) as error:
-        Members.read(Path("out"))
+        RunSet.read(Path("out"))
     assert "\x1b" not in str(error.value)
 
 
@@ -183,13 +183,13 @@ def test_a_damaged_batch_is_one_line(text):
     Path("out").mkdir()
     Path("out/batch.json").write_text(text)
     with pytest.raises(CheckpointError, match="cannot be read as that of a batch"):
-        Members.read(Path("out"))
+        RunSet.read(Path("out"))
 
 
 def test_a_folder_of_a_batch_that_is_a_link_elsewhere_is_refused():
     Path("out").mkdir()
     Path("victim").mkdir()
-    Members(Path("out"), [Member("000", {}, {})]).write()
+    RunSet(Path("out"), [RunSpec("000", {}, {})]).write()
     Path("out/000").symlink_to("../victim")
     with pytest.raises(CheckpointError, match="lies outside of out, behind a link"):
-        Members.read(Path("out"))
+        RunSet.read(Path("out"))

@@ -11,7 +11,7 @@ from saved_checkpoints import of_springs
 
 import taichimd
 from taichimd.app.console import Console
-from taichimd.app.members import Member, Members
+from taichimd.app.run_set import RunSet, RunSpec
 from taichimd.cli.app import main
 from taichimd.core.errors import CheckpointError, StructureError
 from taichimd.core.printable import one_line, printable
@@ -53,8 +53,8 @@ def lock():
 
 def batch():
     Path("out").mkdir()
-    Members(
-        Path("out"), [Member("000", {"structure": f"no{ESC}.xyz", "potential": "Si.sw", "steps": 5}, {})]
+    RunSet(
+        Path("out"), [RunSpec("000", {"structure": f"no{ESC}.xyz", "potential": "Si.sw", "steps": 5}, {})]
     ).write()
     return "run --restart out"
 

@@ -13,7 +13,7 @@ from ase.build import bulk
 
 from taichimd import BerendsenNPT, Langevin, LennardJones, Simulation
 from taichimd.app.live import Observations
-from taichimd.app.simulation import Sampler
+from taichimd.app.observer import Sampler
 from taichimd.core.errors import AnalysisError, SettingsError
 from taichimd.core.units import FS, KB
 from taichimd.estimators.transport import green_kubo_conductivity, green_kubo_viscosity

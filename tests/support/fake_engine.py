@@ -83,6 +83,7 @@ class FakeEngine:
         self.cell, self.pbc = atoms.cell.array.copy(), atoms.pbc.copy()
         self.volume = atoms.get_volume() if atoms.pbc.all() else None
         self.step = 0
+        self.members, self.alive, self.error = [self], [0], None
         self.decomposition = "particle" if decomposition == "auto" else decomposition
         # Sites on a grid, not at the starting positions: a restarted engine must find the same ones.
         self._sites = np.round(atoms.positions)

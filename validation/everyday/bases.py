@@ -16,8 +16,8 @@ from ase.calculators.singlepoint import SinglePointCalculator
 
 from taichimd.app.driver import ensemble_of
 from taichimd.app.job import prepare_job
-from taichimd.app.members import FILE, Members, spread
 from taichimd.app.outputs import cut_trajectory
+from taichimd.app.run_set import FILE, RunSet, spread
 from taichimd.cli.app import main as command_line
 from taichimd.core.errors import TaichimdError
 from taichimd.forcefields.load import load_forcefield
@@ -196,7 +196,7 @@ def _records(folder: Path, atoms: Any) -> list[Base]:
     """What a restart, `plot`, `analyze` and `kappa` read back from folders."""
     flags = {"structure": "si.xyz", "potential": "Si.sw", "steps": 5}
     (folder / "batch").mkdir(exist_ok=True)
-    Members(folder / "batch", spread(flags, {"seed": [1, 2]}, None)).write()
+    RunSet(folder / "batch", spread(flags, {"seed": [1, 2]}, None)).write()
     rows = "".join(f"{step},{','.join('1.5' for _ in COLUMNS[1:])}\n" for step in (0, 10, 20))
     table = (",".join(COLUMNS) + "\n" + rows).encode()
     (folder / "run").mkdir(exist_ok=True)
@@ -220,8 +220,8 @@ def _records(folder: Path, atoms: Any) -> list[Base]:
 
     def of_batch(path: Path) -> None:
         (folder / "batch" / FILE).write_bytes(path.read_bytes())
-        there = Members.read(folder / "batch")
-        for one in there.members:
+        there = RunSet.read(folder / "batch")
+        for one in there.runs:
             there.job(one, {})
 
     def of_run(name: str) -> Callable[[Path], None]:

@@ -4,7 +4,7 @@ Each group has a kernel that cuts its near list and one that computes its forces
 atoms. The loops are those of the plain stepper (`step`), so the bits are the same.
 """
 
-from taichimd.core.arguments import Kernel, Sequence, kernel
+from taichimd.core.arguments import Kernel, KernelQueue, kernel
 from taichimd.neighbours.control import Control
 from taichimd.neighbours.rows import VerletRows
 from taichimd.program.compiled import CompiledGroups, closing, cutting_kernels, only, step_view
@@ -12,7 +12,7 @@ from taichimd.program.steps.step import OneStep, StepFunctions
 from taichimd.program.variant import Variant
 
 
-def split_pass(variant: Variant, program: CompiledGroups, stepping: StepFunctions) -> Sequence:
+def split_pass(variant: Variant, program: CompiledGroups, stepping: StepFunctions) -> KernelQueue:
     """A step, and one in which a barostat acts, if it is its turn.
 
     Args:
@@ -65,4 +65,4 @@ def split_pass(variant: Variant, program: CompiledGroups, stepping: StepFunction
     if stepping.action is not None:
         # Where kernels are queued before each step, it is one of the two.
         kernels += [*([] if variant.queued else [opening(False)]), *step(Control.frozen + 2, stepping.action)]
-    return Sequence(given, kernels)
+    return KernelQueue(given, kernels)

@@ -26,7 +26,7 @@ doi:10.1063/1.442716.
 from dataclasses import dataclass
 from functools import cache
 
-from taichimd.core.arguments import Kernel, Number, Sequence, kernel, types_of
+from taichimd.core.arguments import Kernel, KernelQueue, Number, kernel, types_of
 from taichimd.core.runtime import ti
 from taichimd.ensembles.thermostats.layout import FIRST, OPENS
 from taichimd.ensembles.thermostats.ledger import counters
@@ -55,12 +55,12 @@ class StepKernels:
     """
 
     open_step: Kernel
-    steps: Sequence
-    evaluate: Sequence
+    steps: KernelQueue
+    evaluate: KernelQueue
     last_kick: Kernel
     moved: Kernel
-    cut_lists: Sequence
-    tally_virial: Sequence | None
+    cut_lists: KernelQueue
+    tally_virial: KernelQueue | None
     close_step: Kernel | None
     listed: Kernel | None
 

@@ -27,7 +27,7 @@ FILE = "batch.json"
 
 
 @dataclass(frozen=True)
-class Member:
+class RunSpec:
     """One run of several.
 
     Attributes:
@@ -81,7 +81,7 @@ def spread(
     seeds: int = 1,
     numbered: bool = True,
     common_noise: bool = False,
-) -> list[Member]:
+) -> list[RunSpec]:
     """All combinations of what differs.
 
     Args:
@@ -109,7 +109,7 @@ def spread(
         for key in ("structure", "potential")
         if key in axes
     }
-    found: list[Member] = []
+    found: list[RunSpec] = []
     for number, values in enumerate(product(*axes.values())):
         varied = dict(zip(axes, values, strict=True))
         settings = make_settings({**flags, **varied}, job_file)
@@ -127,7 +127,7 @@ def spread(
         name = "-".join([*parts, *(_part(key, value) for key, value in several.items())]) or "000"
         while name in {one.name for one in found}:
             name += f"-{number:03d}"
-        found.append(Member(name, own, several, hashes_of(own.get("potential"))))
+        found.append(RunSpec(name, own, several, hashes_of(own.get("potential"))))
     return found
 
 
@@ -143,22 +143,22 @@ def _part(key: str, value: Any) -> str:
 
 
 @dataclass(frozen=True)
-class Members:
+class RunSet:
     """The runs whose folders are in one folder, as its `batch.json` says.
 
     Attributes:
-        folder: that one. members: the runs.
+        folder: that one. runs: what they are.
         own: whether the present command says what they are, and not a file.
         trust: whether Python code that only a file names may run.
     """
 
     folder: Path
-    members: list[Member]
+    runs: list[RunSpec]
     own: bool = True
     trust: bool = False
 
     @classmethod
-    def read(cls, folder: Path) -> "Members":
+    def read(cls, folder: Path) -> "RunSet":
         """What a folder has.
 
         Raises:
@@ -174,13 +174,13 @@ class Members:
             raise CheckpointError(
                 f"{file} cannot be read as that of a batch: {fault}; restart its folders one by one"
             )
-        members = [Member(**one) for one in content["members"]]
-        for one in members:
+        runs = [RunSpec(**one) for one in content["members"]]
+        for one in runs:
             if not lies_in(folder / one.name, folder):
                 raise CheckpointError(
                     f"{folder / one.name} lies outside of {folder}, behind a link; restart it alone"
                 )
-        return cls(folder, members, own=False)
+        return cls(folder, runs, own=False)
 
     def write(self) -> None:
         """Say in the folder which runs it has.
@@ -188,13 +188,13 @@ class Members:
         Raises:
             OutputError: it cannot be written.
         """
-        content = {"members": [vars(one) for one in self.members]}
+        content = {"members": [vars(one) for one in self.runs]}
         text = json.dumps(content, indent=1) + "\n"
         write_atomically(self.folder / FILE, lambda file: file.write(text.encode()))
 
     def forget(self) -> bool:
         """Remove the list of runs if none of them has begun; whether it is gone."""
-        if any(self._output(one).checkpoint.exists() for one in self.members):
+        if any(self._output(one).checkpoint.exists() for one in self.runs):
             return False
         with suppress(OSError):
             (self.folder / FILE).unlink()
@@ -210,9 +210,9 @@ class Members:
         Raises:
             OutputError: other runs are there.
         """
-        there = Members.read(self.folder).members if (self.folder / FILE).exists() else []
+        there = RunSet.read(self.folder).runs if (self.folder / FILE).exists() else []
         if overwrite:
-            self._clear([*there, *self.members])
+            self._clear([*there, *self.runs])
             return
         there = [one for one in there if self._output(one).checkpoint.exists()]
         if there and not go_on:
@@ -220,7 +220,7 @@ class Members:
                 f"{self.folder} holds an earlier batch of {len(there)} runs; give --overwrite to replace it, "
                 f"--restart {self.folder} to go on with it, or another --output"
             )
-        mine = {one.name: one.flags for one in self.members}
+        mine = {one.name: one.flags for one in self.runs}
         for one in there:
             own = mine.get(one.name, one.flags)
             if own != one.flags and {**own, "seed": 0} == {**one.flags, "seed": 0}:
@@ -241,34 +241,34 @@ class Members:
                     "runs there, or another --output"
                 )
 
-    def _output(self, member: Member) -> OutputFolder:
-        return OutputFolder(self.folder / member.name)
+    def _output(self, spec: RunSpec) -> OutputFolder:
+        return OutputFolder(self.folder / spec.name)
 
-    def _clear(self, members: Sequence[Member]) -> None:
-        for one in members:
+    def _clear(self, runs: Sequence[RunSpec]) -> None:
+        for one in runs:
             if self._output(one).checkpoint.exists():
                 self._output(one).clear()
 
-    def job(self, member: Member, more: Mapping[str, Any]) -> Job | None:
+    def job(self, spec: RunSpec, more: Mapping[str, Any]) -> Job | None:
         """What is left to do of a run; None if it is complete, or has exploded and nothing is changed.
 
         Args:
-            member: one of them.
+            spec: of one of them.
             more: settings of a restart that win over those of the run.
 
         Raises:
             TaichimdError: as `prepare_job`.
         """
-        folder = self._output(member)
+        folder = self._output(spec)
         if not folder.checkpoint.exists():
-            own = dict(member.flags)
+            own = dict(spec.flags)
             if not (self.own or "potential" in more):
                 where = f"{self.folder / FILE}"
-                check_trusted(where, own.get("potential"), member.python_files, self.trust)
+                check_trusted(where, own.get("potential"), spec.python_files, self.trust)
             if {"steps", "time"} & more.keys():
                 own = {key: value for key, value in own.items() if key not in ("steps", "time")}
             # A seed that nobody asked for is in the way of no structure with velocities.
-            asked = len({one.varied.get("seed") for one in self.members}) > 1
+            asked = len({one.varied.get("seed") for one in self.runs}) > 1
             # The name of a run that has only begun is not in the way.
             return prepare_job(
                 {**own, **more, "output": str(folder.path), "overwrite": True},
@@ -278,6 +278,6 @@ class Members:
         if not more and (ended == "finished" or ended.startswith("BlowUpError")):
             return None
         more = {**more, "restart": str(folder.path)}
-        if self.own and code_in(member.flags.get("potential")):
-            more = {"potential": member.flags["potential"], **more}
+        if self.own and code_in(spec.flags.get("potential")):
+            more = {"potential": spec.flags["potential"], **more}
         return prepare_job(more, trust=self.trust)

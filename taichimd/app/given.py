@@ -1,0 +1,87 @@
+"""What a user of Python gives of each system: one value for all systems, or a list."""
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from taichimd.core.errors import SettingsError
+from taichimd.core.seeds import derived_seed
+from taichimd.ensembles.registry import NVE, Ensemble, Thermostat
+from taichimd.settings.run import SETTINGS
+
+
+class Given(NamedTuple):
+    """Of one system: temperature (K) and seed of velocities that are drawn, and the ensemble."""
+
+    temperature: float
+    seed: int
+    ensemble: Ensemble
+
+
+def drawn_at(temperature: float | None, ensemble: Ensemble | None) -> float:
+    """Temperature of velocities that are drawn, K.
+
+    Raises:
+        SettingsError: one that makes no sense.
+    """
+    if temperature is None:
+        temperature = ensemble.temperature if isinstance(ensemble, Thermostat) else 300.0
+    return float(SETTINGS["temperature"].read(temperature))
+
+
+def given_of_each(n: int, temperature: Any, seed: Any, ensemble: Any, common_noise: bool) -> list[Given]:
+    """What each of n systems has; arguments as of `Simulations`.
+
+    Raises:
+        SettingsError: a list of another length, a seed that makes no sense.
+    """
+    if not (common_noise or _is_list(seed)):
+        first = int(SETTINGS["seed"].read(seed))
+        seed = [derived_seed(first, {"system": k}) for k in range(n)]
+    seeds = one_of_each("seed", seed, n)
+    temperatures = one_of_each("temperature", temperature, n)
+    ensembles = one_of_each("ensemble", ensemble or NVE(), n)
+    if not _is_list(ensemble):
+        own = temperatures if _is_list(temperature) else [None] * n
+        ensembles = [_with_own(*each) for each in zip(ensembles, own, seeds, strict=True)]
+    elif not common_noise:
+        ensembles = _with_seeds(ensembles)
+    drawn = [drawn_at(*each) for each in zip(temperatures, ensembles, strict=True)]
+    return [Given(*each) for each in zip(drawn, seeds, ensembles, strict=True)]
+
+
+def _is_list(given: Any) -> bool:
+    return isinstance(given, list | tuple | np.ndarray)
+
+
+def one_of_each(name: str, given: Any, n: int, missing: Any = None) -> list[Any]:
+    """What is given of each system, from a value for all or a list.
+
+    Raises:
+        SettingsError: a list of another length.
+    """
+    if given is None or not _is_list(given):
+        return [missing if given is None else given] * n
+    if len(given) != n:
+        raise SettingsError(f"{name}: expected one of each of the {n} systems, got a list of {len(given)}")
+    return list(given)
+
+
+def _with_own(ensemble: Ensemble, temperature: float | None, seed: int) -> Ensemble:
+    """The ensemble of one system: with its temperature (K), if it has one, and with its seed."""
+    given = {"temperature": temperature, "seed": seed}
+    names = {one.name for one in fields(ensemble)}
+    return replace(ensemble, **{k: v for k, v in given.items() if k in names and v is not None})
+
+
+def _with_seeds(ensembles: Sequence[Ensemble]) -> list[Ensemble]:
+    """Ensembles whose seeds differ: as they are, or with seeds derived from theirs and their numbers."""
+    seeds = [getattr(one, "seed", None) for one in ensembles]
+    if None in seeds or len(set(seeds)) == len(seeds):
+        return list(ensembles)
+    return [
+        _with_own(one, None, derived_seed(getattr(one, "seed", 0), {"system": k}))
+        for k, one in enumerate(ensembles)
+    ]

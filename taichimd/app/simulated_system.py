@@ -1,0 +1,113 @@
+"""A system in time, as observers see it: its engine, its clock, and what it shows of both."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from ase import Atoms
+from numpy.typing import NDArray
+
+from taichimd.core.arrays import Array
+from taichimd.core.errors import PropertyError, StructureError
+from taichimd.io.structures import hold_results
+from taichimd.program.results import NotCopied, Thermo
+from taichimd.settings.run import SETTINGS
+
+if TYPE_CHECKING:
+    from taichimd.program.engine import Engine
+
+
+class SimulatedSystem(NotCopied):
+    """What a `Simulation` has without its runs and files.
+
+    Attributes:
+        engine: of the system; of several that step together the view of this one.
+        timestep: fs. last_step: where the present run ends.
+        origin_fs, origin_step: time, and step counter, from which the steps of this time step count.
+    """
+
+    engine: "Engine"
+    _structure: Atoms
+
+    def _start(self, timestep: float) -> None:
+        """Begin to count time, with a time step in fs."""
+        self.timestep: float = SETTINGS["timestep"].read(timestep)
+        self.origin_fs = 0.0
+        self.origin_step = self.last_step = 0
+        self._terms: Any = None
+
+    @property
+    def step(self) -> int:
+        """MD step counter."""
+        return self.engine.step
+
+    @property
+    def time_ps(self) -> float:
+        """Simulated time; a product, not a running sum, so that a restart gives the same digits."""
+        return (self.origin_fs + (self.engine.step - self.origin_step) * self.timestep) / 1000.0
+
+    def positions(self) -> Array:
+        """(n, 3) Å, the user's order, not wrapped."""
+        return self.engine.positions()
+
+    def velocities(self) -> Array:
+        """(n, 3), ASE's unit."""
+        return self.engine.velocities()
+
+    def thermo(self) -> Thermo:
+        """Energies (eV), temperature (K), pressure (GPa) and volume (Å^3) now (`program.results.Thermo`)."""
+        return self.engine.thermo()
+
+    @property
+    def numbers(self) -> NDArray[Any]:
+        """(n,) atomic numbers."""
+        return np.array(self._structure.numbers)
+
+    def energy(self) -> float:
+        """Potential energy, eV."""
+        return self.engine.thermo().potential
+
+    def energy_terms(self) -> dict[str, float]:
+        """Potential energy (eV) of each potential of a sum, and of each term of ReaxFF, by name."""
+        from taichimd.program.energy_terms import EnergyTerms
+
+        if self._terms is None:
+            self._terms = EnergyTerms(self.engine)
+        found: dict[str, float] = self._terms.values()
+        return found
+
+    def forces(self) -> Array:
+        """(n, 3) eV/Å, the user's order, of fixed atoms, too."""
+        return self.engine.forces()
+
+    def stress(self) -> Array:
+        """(6,) eV/Å^3 as ASE has it: tension positive, xx yy zz yz xz xy, without the kinetic part.
+
+        Raises:
+            PropertyError: the cell vectors span no volume.
+        """
+        stress = self.engine.evaluate().stress
+        if stress is None:
+            raise PropertyError(
+                "stress needs a cell whose three vectors span a volume; set the cell of the atoms before the "
+                "simulation is made"
+            )
+        return stress
+
+    def atoms(self) -> Atoms:
+        """A copy of the structure with its constraints and the present cell, positions and velocities.
+
+        Its calculator (ASE's `SinglePointCalculator`) holds energy, forces, and stress where there is a
+        volume. It is left out where a run has ended in positions that cannot be evaluated.
+        """
+        atoms = self._structure.copy()
+        # In a moving cell fixed atoms follow it, which ASE's FixAtoms would not let them do.
+        atoms.set_cell(self.engine.cell, apply_constraint=False)
+        atoms.positions = self.engine.positions()
+        momenta = atoms.get_masses()[:, None] * self.engine.velocities()
+        atoms.set_momenta(momenta, apply_constraint=False)
+        try:
+            now = self.engine.evaluate()
+        except StructureError:
+            return atoms
+        hold_results(atoms, now.energy, now.forces, now.stress, now.charges)
+        return atoms
