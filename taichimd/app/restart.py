@@ -24,6 +24,7 @@ _NEEDED = ("timestep", "every")
 
 if TYPE_CHECKING:
     from taichimd.program.engine import Engine
+    from taichimd.program.system import System
 
 
 def read_run(path: str | Path) -> Checkpoint:
@@ -187,7 +188,7 @@ def _goes_on(settings: RunSettings, checkpoint: Checkpoint) -> bool:
     return ensemble.goes_on_from(checkpoint.bath)
 
 
-def machine(engine: "Engine") -> dict[str, str]:
+def machine(engine: "System") -> dict[str, str]:
     """Runtime, backend and decomposition, on which the last bits may depend."""
     from taichimd.core.runtime import info
 
@@ -195,7 +196,7 @@ def machine(engine: "Engine") -> dict[str, str]:
     return {**here, "decomposition": engine.decomposition}
 
 
-def changes_of_machine(checkpoint: Checkpoint, engine: "Engine") -> list[str]:
+def changes_of_machine(checkpoint: Checkpoint, engine: "System") -> list[str]:
     """A remark if the run goes on where its bits may come out otherwise."""
     now = machine(engine)
     # A checkpoint that does not say is of a version that knew only this one.

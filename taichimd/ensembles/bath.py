@@ -1,5 +1,7 @@
-"""The host's side of a thermostat: its two device arrays, and what of them a checkpoint keeps."""
+"""The host's side of thermostats and barostats: baths, each a row of two device arrays, and what a checkpoint keeps of one."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,77 +11,136 @@ from taichimd.core.arrays import Array
 from taichimd.core.errors import CapacityError, SettingsError
 from taichimd.core.runtime import ti
 from taichimd.ensembles.barostats import layout as baro
-from taichimd.ensembles.coupling import coupling_of
+from taichimd.ensembles.coupling import Coupling, coupling_of
 from taichimd.ensembles.registry import NVE, Ensemble
 from taichimd.ensembles.thermostats import layout as at
-from taichimd.system.cell import Cell
+from taichimd.system.cell import Cells
 
 MOST_SUM = 2.0 ** (62 - at.ENERGY_BITS)
 """eV: half of what sums of a barostat hold."""
 
 
-class Bath:
-    """Parameters and state of an ensemble on the device; of NVE, two arrays that no kernel reads.
+class Baths:
+    """Parameters and state of ensembles on the device, a row for each system; of NVE, arrays that no kernel reads.
 
     Args:
-        ensemble: what is held constant.
-        masses: (n,) amu.
-        cell: which a barostat moves.
+        ensembles: what is held constant, one for each system, all of one class.
+        masses: (n,) amu of each system.
+        cells: which barostats move.
+        fixed: of each system, (n,) True where an atom is fixed; None: nowhere.
         driving_force: 1/angstrom, or None.
-        fixed: (n,) True where an atom is fixed; None: nowhere.
 
     Raises:
-        SettingsError: a driving force that is no vector, without its thermostat, or with fixed atoms.
+        SettingsError: ensembles of several classes, or barostats with several controls, axes or periods; a driving force
+            that is no vector, without its thermostat, or with fixed atoms.
 
     Attributes:
-        freedom: degrees of freedom among which the kinetic energy is shared.
-        ledger, bath: the arrays (`BathArrays`).
+        rows: the bath of each system. cells: as given.
+        ledger, bath, system, firsts: arrays (`BathArrays`, of several systems `BatchBathArrays`).
         coupling: what kernels are compiled for.
-        moves_cell: whether there is a barostat.
     """
 
     def __init__(
         self,
-        ensemble: Ensemble,
-        masses: Array,
-        cell: Cell,
+        ensembles: Sequence[Ensemble],
+        masses: Sequence[Array],
+        cells: Cells,
+        fixed: Sequence[NDArray[np.bool_] | None] | None = None,
         driving_force: tuple[float, float, float] | None = None,
-        fixed: NDArray[np.bool_] | None = None,
     ) -> None:
-        self.ensemble, self._cell = ensemble, cell
-        self.coupling = coupling_of(ensemble, driving_force)
-        n_fixed = 0 if fixed is None else int(np.count_nonzero(fixed))
-        if n_fixed and self.coupling.driven:
-            raise SettingsError("a driving force needs all atoms to move; leave fixed, or driving_force, out")
-        self.freedom = ensemble.degrees_of_freedom(len(masses), n_fixed)
-        self.moves_cell = self.coupling.moves_cell
-        sums = 1 + 3 * self.coupling.driven
-        if self.moves_cell:
-            sums = 2 * baro.parts_of(self.coupling.control, self.coupling.axes)
-        values = np.zeros(baro.BATH_SIZE if self.moves_cell else at.BATH_SIZE)
-        ledger = np.zeros(at.ledger_size(sums), np.int64)
-        values[at.FREEDOM], values[at.TOTAL_MASS] = self.freedom, masses.sum()
-        values[at.DRIVE : at.DRIVE + 3] = driving_force or (0.0, 0.0, 0.0)
-        ensemble.fill(values, ledger)
-        self._begin(values, ledger)
+        self.cells = cells
+        self.coupling = _coupling_of_all(ensembles, driving_force)
+        self.rows: list[Bath] = []
+        first = []
+        for number, (ensemble, own) in enumerate(zip(ensembles, masses, strict=True)):
+            held = None if fixed is None else fixed[number]
+            n_fixed = 0 if held is None else int(np.count_nonzero(held))
+            if n_fixed and self.coupling.driven:
+                raise SettingsError(
+                    "a driving force needs all atoms to move; leave fixed, or driving_force, out"
+                )
+            bath = Bath(self, number, ensemble, ensemble.degrees_of_freedom(len(own), n_fixed))
+            self.rows.append(bath)
+            first.append(_first_values(bath, own, driving_force))
+        values, ledgers = (np.array(rows) for rows in zip(*first, strict=True))
+        self._shapes = values.shape, ledgers.shape
+        self.bath, self.ledger = ti.ndarray(ti.f64, values.size), ti.ndarray(ti.i64, ledgers.size)
+        self.write(values, ledgers)
+        self.system = cells.arrays.system
+        if len(self.rows) > 1:
+            sizes = [len(own) for own in masses]
+            self.firsts = ti.ndarray(ti.i32, len(sizes))
+            self.firsts.from_numpy((np.cumsum(sizes) - sizes).astype(np.int32))
 
-    def _begin(self, values: Array, ledger: NDArray[np.int64]) -> None:
-        self.ledger, self.bath = ti.ndarray(ti.i64, len(ledger)), ti.ndarray(ti.f64, len(values))
-        self._write(values, ledger)
+    @property
+    def moves_cell(self) -> bool:
+        """Whether there are barostats."""
+        return self.coupling.moves_cell
 
-    # The arrays as the device has them, and others in their place; where these are, a batch says in another way.
+    def forget(self) -> None:
+        """The device has gone on: the host's copies are void."""
+        self._seen: tuple[Array, NDArray[np.int64]] | None = None
+
+    def read(self) -> tuple[Array, NDArray[np.int64]]:
+        """The arrays `bath` and `ledger`, a row for each system, not to be changed; after `forget` it waits for the device."""
+        if self._seen is None:
+            bath, ledger = self._shapes
+            self._seen = self.bath.to_numpy().reshape(bath), self.ledger.to_numpy().reshape(ledger)
+        return self._seen
+
+    def write(self, values: Array, ledgers: NDArray[np.int64]) -> None:
+        """Put other rows in the place of all."""
+        self._seen = values, ledgers
+        self.bath.from_numpy(values.ravel())
+        self.ledger.from_numpy(ledgers.ravel())
+
+    def leave(self, step: int) -> None:
+        """The step counter goes from this step to another one, which a barostat may take for one in which it has acted.
+
+        Whatever deformation is known then, the drift behind its own step has done it.
+        """
+        if self.moves_cell and step % self.coupling.period != 0:
+            for number in range(len(self.rows)):
+                self.cells.rest(number)
+
+
+@dataclass(frozen=True)
+class Bath:
+    """A row of baths.
+
+    Attributes:
+        number: of its system.
+        ensemble: what is held constant.
+        freedom: degrees of freedom among which the kinetic energy is shared.
+    """
+
+    baths: Baths
+    number: int
+    ensemble: Ensemble
+    freedom: int
 
     def _values(self) -> Array:
-        return np.asarray(self.bath.to_numpy())
+        return self.baths.read()[0][self.number].copy()
 
     def _ledger(self) -> NDArray[np.int64]:
-        return np.asarray(self.ledger.to_numpy())
+        return self.baths.read()[1][self.number].copy()
 
     def _write(self, values: Array | None = None, ledger: NDArray[np.int64] | None = None) -> None:
+        of_all, ledgers = self.baths.read()
+        of_all, ledgers = of_all.copy(), ledgers.copy()
         if values is not None:
-            self.bath.from_numpy(values)
+            of_all[self.number] = values
         if ledger is not None:
-            self.ledger.from_numpy(ledger)
+            ledgers[self.number] = ledger
+        self.baths.write(of_all, ledgers)
+
+    def stop(self) -> None:
+        """From now on the barostat leaves cell and atoms as they are."""
+        if self.baths.moves_cell:
+            values = self._values()
+            values[baro.AT_REST] = 1.0
+            values[baro.VELOCITY_SCALE : baro.VELOCITY_SCALE + 9] = np.eye(3).ravel()
+            self._write(values)
 
     def check_sums(self, virial: float, twice_kinetic: float) -> None:
         """Refuse what the sums of a barostat, whole numbers of 64 bits, do not hold.
@@ -92,7 +153,7 @@ class Bath:
             CapacityError: more than half of what they hold.
         """
         found = max(abs(virial), twice_kinetic)
-        if self.moves_cell and not found < MOST_SUM:
+        if self.baths.moves_cell and not found < MOST_SUM:
             raise CapacityError(
                 f"{self.ensemble.name}: virial or kinetic energy of the whole system, {found:.2g} eV, is more than the "
                 f"{MOST_SUM:.2g} eV that the barostat's sums are made for; check pressure and bulk_modulus, relax the "
@@ -104,33 +165,27 @@ class Bath:
 
         None where nothing is conserved: with a driving force, and in ensembles that do not.
         """
-        if self.coupling.driven or not self.ensemble.conserves:
+        coupling = self.baths.coupling
+        if coupling.driven or not self.ensemble.conserves:
             return None
-        if self.coupling.local:
+        if coupling.local:
             return self._given() * 2.0**-at.ENERGY_BITS
         return self.ensemble.received(self._values(), self.freedom)
-
-    def leave(self, step: int) -> None:
-        """The step counter goes from this step to another one, which a barostat may take for one in which it has acted.
-
-        Whatever deformation is known then, the drift behind its own step has done it.
-        """
-        if self.moves_cell and step % self.coupling.period != 0:
-            self._cell.rest()
 
     def _given(self) -> int:
         return int(self._ledger()[at.SLOT :].sum())
 
     def state(self) -> dict[str, Any]:
         """What a restart needs besides the settings: JSON-able, and exact."""
+        coupling = self.baths.coupling
         whose = {"ensemble": self.ensemble.name, "identity": self.ensemble.identity}
-        if self.coupling.local:
+        if coupling.local:
             return {**whose, "ledger": self._given()}
-        if self.coupling.whole:
+        if coupling.whole:
             values = self._values()
             found = {**whose, "bath": values[at.STATE].tolist()}
-            if self.moves_cell:
-                found["cell"] = [*self._cell.state(), *values[baro.STATE].tolist()]
+            if coupling.moves_cell:
+                found["cell"] = [*self.baths.cells.state(self.number), *values[baro.STATE].tolist()]
             return found
         return {}
 
@@ -141,7 +196,7 @@ class Bath:
             SettingsError: it is the state of another ensemble, or of one whose masses, axes or steps of
                 action are others.
         """
-        whose = state.get("ensemble", NVE.name)
+        whose, coupling = state.get("ensemble", NVE.name), self.baths.coupling
         if whose != self.ensemble.name:
             raise SettingsError(f"the state of a {whose} thermostat cannot be that of {self.ensemble.name}")
         if not self.ensemble.goes_on_from(state):
@@ -149,16 +204,50 @@ class Bath:
                 f"the state of a {self.ensemble.name} bath with {state['identity'][1:]} cannot be that of one with "
                 f"{self.ensemble.identity[1:]}: begin a new one"
             )
-        if self.coupling.local:
+        if coupling.local:
             ledger = self._ledger()
             ledger[at.SLOT :] = 0
             ledger[at.SLOT] = state["ledger"]
             self._write(ledger=ledger)
-        elif self.coupling.whole:
+        elif coupling.whole:
             values = self._values()
             values[at.STATE] = state["bath"]
-            if self.moves_cell:
+            if coupling.moves_cell:
                 of_barostat = len(values[baro.STATE])
                 values[baro.STATE] = state["cell"][-of_barostat:]
-                self._cell.set_state(state["cell"][:-of_barostat])
+                self.baths.cells.set_state(self.number, state["cell"][:-of_barostat])
             self._write(values)
+
+
+def _coupling_of_all(
+    ensembles: Sequence[Ensemble], driving_force: tuple[float, float, float] | None
+) -> Coupling:
+    """The coupling that ensembles have in common."""
+    couplings = [coupling_of(ensemble, driving_force) for ensemble in ensembles]
+    names = sorted({ensemble.name for ensemble in ensembles})
+    if len(names) > 1:
+        raise SettingsError(
+            f"systems of one batch have one kind of ensemble, got {', '.join(names)}; make a batch of each"
+        )
+    if len(set(couplings)) > 1:
+        raise SettingsError(
+            f"barostats of one batch have one control, axes and period, those of {names[0]} differ; make a batch of each"
+        )
+    several = len(ensembles) > 1 and not couplings[0].none
+    return replace(couplings[0], batch=several)
+
+
+def _first_values(
+    bath: Bath, masses: Array, driving_force: tuple[float, float, float] | None
+) -> tuple[Array, NDArray[np.int64]]:
+    """Rows of the arrays `bath` and `ledger` at the start."""
+    coupling = bath.baths.coupling
+    sums = 1 + 3 * coupling.driven
+    if coupling.moves_cell:
+        sums = 2 * baro.parts_of(coupling.control, coupling.axes)
+    values = np.zeros(baro.BATH_SIZE if coupling.moves_cell else at.BATH_SIZE)
+    ledger = np.zeros(at.ledger_size(sums), np.int64)
+    values[at.FREEDOM], values[at.TOTAL_MASS] = bath.freedom, masses.sum()
+    values[at.DRIVE : at.DRIVE + 3] = driving_force or (0.0, 0.0, 0.0)
+    bath.ensemble.fill(values, ledger)
+    return values, ledger

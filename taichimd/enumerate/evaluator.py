@@ -17,12 +17,12 @@ class Evaluator:
         jumped: whether somebody else than a step has moved the atoms since the last evaluation.
         energy_costs_less: whether an evaluation with `ENERGY` costs less, leaves 0 with the atoms and energies to `energies`.
         degree: d where positions s r have s^d times the energy of positions r; else 0.
-        cell: the cell of the system, of a batch those of all; given by the device.
+        cells: of all systems (`Cells`); given by the device.
     """
 
     jumped = energy_costs_less = False
     degree = 0
-    cell: Any = None
+    cells: Any = None
 
     def queue(self, call: Any, verlet: Any, control: Any, when: int, want: int) -> None:
         """Queue an evaluation with lists that are fit, or one that does nothing.

@@ -78,9 +78,9 @@ class ExternalEvaluator(Evaluator):
         call(place_kernel(real), self._state, self._placed)
         positions = on_host(self._placed.pos)
         values = np.empty((self._state.n, NUMBERS if everything else 3))
-        cells = getattr(self.cell, "cells", [self.cell])
-        for number, (part, cell) in enumerate(zip(self._parts, cells, strict=True)):
-            found = self._evaluated(number, positions[part], cell.vectors, cell.frame.pbc, everything)
+        for number, (part, frame) in enumerate(zip(self._parts, self.cells.frames, strict=True)):
+            cell = self.cells.vectors(number)
+            found = self._evaluated(number, positions[part], cell, frame.pbc, everything)
             values[part, :3] = found.forces
             if everything:
                 values[part, 3] = found.energies

@@ -10,11 +10,10 @@ from taichimd.core.errors import CapacityError
 from taichimd.core.host_copies import on_host
 from taichimd.core.memory import bytes_of
 from taichimd.core.runtime import ti
-from taichimd.neighbours.batch_list import BatchList
 from taichimd.neighbours.control import Control, control_size
 from taichimd.neighbours.near_list import NearList
 from taichimd.neighbours.skins import Skins
-from taichimd.neighbours.verlet_list import VerletList
+from taichimd.neighbours.verlet_list import Frames, VerletList
 from taichimd.system.frame import Frame
 from taichimd.system.state import State
 
@@ -24,7 +23,7 @@ MOST_BUILDS = 63
 
 
 class Lists:
-    """Lists of one system and their upkeep.
+    """Lists of one system, or several, and their upkeep.
 
     Args:
         state: the atoms.
@@ -61,7 +60,7 @@ class Lists:
         self._state, self.near, self.skins = state, groups, skins
         self._all_pairs = all_pairs
         self.cutoff, self.near_list, self._loops = cutoff, near_list, loops
-        self.verlet = (BatchList if state.batch else VerletList)(state, long_rows=long_rows)
+        self.verlet = VerletList(state, long_rows=long_rows)
         self.control = ti.ndarray(ti.i32, control_size(unroll))
         self._outdated = True
         self.control.fill(0)
@@ -140,7 +139,7 @@ class Lists:
         """Whether `renew` has anything to do."""
         return self._outdated or bool(self._seen.rebuild)
 
-    def renew(self, frame: Frame) -> bool:
+    def renew(self, frames: Frames) -> bool:
         """Bring the lists up to date as far as the last `look` or `outdate` tells; whether anything was done.
 
         Does not wait for the device. A build whose rows or images did not fit leaves `rebuild` set, which the
@@ -150,7 +149,7 @@ class Lists:
             return False
         while True:
             try:
-                return self._renew(frame)
+                return self._renew(frames)
             except CapacityError:
                 if self._all_pairs or not self.skins.shrink():
                     raise
@@ -164,12 +163,12 @@ class Lists:
         self._set_limits()
         self.outdate()
 
-    def _renew(self, frame: Frame) -> bool:
+    def _renew(self, frames: Frames) -> bool:
         seen = self._seen
         if self._all_pairs:
-            self._set_lattice(frame)
+            self._set_lattice(frames[0])
         elif self.verlet.unfit(seen) and not self._outdated:
-            self.verlet.grow(self._state, frame, self.control, seen)
+            self.verlet.grow(self._state, frames, self.control, seen)
         else:
             if self._outdated:
                 seen.overfull[:] = 0
@@ -180,7 +179,7 @@ class Lists:
                 if self.skins.learn(self.age, seen.cuts):
                     self._set_limits()
                     self._trust = 0
-            self.verlet.build(self._state, frame, self.cutoff + self.skins.outer, self.control)
+            self.verlet.build(self._state, frames, self.cutoff + self.skins.outer, self.control)
         if not self._all_pairs:
             for near in self.near:
                 near.set_places(self.verlet.shifts.shape[0])

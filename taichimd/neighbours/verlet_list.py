@@ -1,5 +1,6 @@
 """The Verlet list: buffers that grow by themselves, and the build that fills them."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -15,7 +16,17 @@ from taichimd.neighbours.control import NONE, Control
 from taichimd.neighbours.grid import Grid, make_grid
 from taichimd.neighbours.rows import CHUNKED, roomy_width, row_layout
 from taichimd.neighbours.scan import scan_size
-from taichimd.neighbours.sorted_atoms import UNROLL, Search, Sorted
+from taichimd.neighbours.sorted_atoms import (
+    BINS,
+    FIRST_BIN,
+    FIRST_CODE,
+    LAYOUT,
+    PERIODIC,
+    REACH,
+    UNROLL,
+    Search,
+    Sorted,
+)
 from taichimd.system.frame import Frame
 from taichimd.system.state import State
 
@@ -30,8 +41,16 @@ LARGEST_ERROR = 2e-3
 """Error of distances (angstrom) up to which the search compares positions in float32."""
 
 
+Frames = tuple[Frame, ...]
+"""Lattices of all systems."""
+
+
 class VerletList:
     """Neighbours of all atoms within `radius`, both directions, every periodic image.
+
+    Each of several systems has bins and image vectors of its own, so that no pair is of two systems. Largest images are
+    those of any system. Image m of system k has the code c (1 + h k/|c|), where c is its code in a system alone and h the
+    largest such code: T and -T have opposite codes, and a system's codes stand in their order.
 
     Attributes:
         width: slots per atom. count: n true counts. entries: n*width entries (see neighbours.kernels).
@@ -49,7 +68,8 @@ class VerletList:
         n = state.n
         ivec = ti.types.vector(3, ti.i32)
         self.chunked = self.layout == CHUNKED
-        together = self.chunked and (long_rows or n < ENOUGH)
+        self._systems = len(state.sizes)
+        together = self.chunked and (state.batch or long_rows or n < ENOUGH)
         self.search = Search(state.real, together, state.alike, state.one_species, state.batch)
         self.count = ti.ndarray(ti.i32, n)
         self.built_at = ti.ndarray(state.vec, n)
@@ -63,7 +83,7 @@ class VerletList:
             reach=one,
             periodic=one,
             most_image=one,
-            grid=ti.ndarray(state.vec, 8),
+            grid=ti.ndarray(state.vec, 8 * self._systems),
             folded=ti.ndarray(state.real, 1),
             turns=ti.ndarray(ivec, n),
             bin_of=ti.ndarray(ti.i32, n),
@@ -72,26 +92,28 @@ class VerletList:
             turns_in=ti.ndarray(ivec, n),
             bin_in=ti.ndarray(ti.i32, n),
         )
+        if state.batch:
+            self.sort.system, self.sort.layouts = state.system, ti.ndarray(ti.i32, LAYOUT * self._systems)
         self._grid_values = np.zeros(0)
         self._shift_values = np.zeros(0)
         self._bin_capacity = 0
         self._reserve_bins(1)
-        self._plan_of: tuple[Frame, float, NDArray[np.int64]] | None = None
+        self._plan_of: tuple[Frames, float, NDArray[np.int64]] | None = None
 
-    def build(self, state: State, frame: Frame, radius: float, control: Any) -> None:
+    def build(self, state: State, frames: Frames, radius: float, control: Any) -> None:
         """Sort the atoms in space and fill the list. The device says in `control` whether it is fit.
 
         Args:
             state: the atoms.
-            frame: the lattice.
+            frames: the lattices.
             radius: cutoff plus skin, angstrom.
             control: see `control`.
 
         Raises:
             CapacityError: more entries than memory or 32-bit entries can hold.
         """
-        if not self._planned(frame, radius):
-            self._plan(state, frame, radius)
+        if not self._planned(frames, radius):
+            self._plan(state, frames, radius)
         with literals(state.real):
             self._kernels(state).build(
                 state, state.carried, state.spare, state.spare_carried, self, control, self.sort
@@ -101,7 +123,7 @@ class VerletList:
     @property
     def periodic(self) -> bool:
         """Whether the bins of the last build serve for ever, since no atom can leave them."""
-        return self._plan_of is not None and bool(self._plan_of[0].pbc.all())
+        return self._plan_of is not None and all(frame.pbc.all() for frame in self._plan_of[0])
 
     def forget_cell(self) -> None:
         """The device has changed what lies there of the cell."""
@@ -110,58 +132,63 @@ class VerletList:
     def _kernels(self, state: State) -> Any:
         return nk.list_kernels(state.real, self.search, self.layout, len(state.carried))
 
-    def _planned(self, frame: Frame, radius: float) -> bool:
+    def _planned(self, frames: Frames, radius: float) -> bool:
         """Whether bins, images and buffers of the last build serve again: the host has nothing to do."""
         if self._plan_of is None:
             return False
-        last_frame, last_radius, images = self._plan_of
+        last_frames, last_radius, images = self._plan_of
         # Directions without periodicity are laid out anew each time.
-        same = last_frame is frame and last_radius == radius and self.periodic
+        same = last_frames is frames and last_radius == radius and self.periodic
         return same and np.array_equal(images, self.most_image)
 
-    def _plan(self, state: State, frame: Frame, radius: float) -> None:
+    def _plan(self, state: State, frames: Frames, radius: float) -> None:
         """Lay out bins and images, and reserve room."""
-        n = state.n
         # Only directions without periodicity need to know where the atoms are.
-        positions = None if frame.pbc.all() else state.get("pos")
-        reach = radius + self._choose(state, self.error_of(frame, positions, radius))
-        grid = make_grid(frame, positions, n, reach, self.search.together)
-        self._reserve_bins(int(np.prod(grid.bins)))
-        self.set_grid(self.grid_values(frame, grid), state)
-        self._set_images(np.maximum(self.most_image, self.images_of(frame, grid)), n)
-        self._set_shifts(frame, state.numpy_real)
+        of_all = None if all(frame.pbc.all() for frame in frames) else state.get("pos")
+        positions = [None if of_all is None else of_all[part] for part in state.parts]
+        errors = [_error_of(*one, radius) for one in zip(frames, positions, strict=True)]
+        reach = radius + self._choose(state, max(errors))
+        sizes, shared = state.sizes.tolist(), self.search.together
+        plans = zip(frames, positions, sizes, strict=True)
+        grids = [make_grid(frame, x, size, reach, shared) for frame, x, size in plans]
+        self._reserve_bins(sum(int(np.prod(grid.bins)) for grid in grids))
+        self._set_grid(np.vstack([_rows_of(*one) for one in zip(frames, grids, strict=True)]), state)
+        images = [_images_of(*one) for one in zip(frames, grids, strict=True)]
+        self._set_images(np.max([self.most_image, *images], axis=0), state.n)
+        self._set_shifts(frames, state.numpy_real)
         if self.width == 0:
-            self._reserve_rows(state, guess(n, frame, reach))
+            widths = [guess(size, frame, reach) for size, frame in zip(sizes, frames, strict=True)]
+            self._reserve_rows(state, max(widths))
         self.sort.radius2 = reach * reach
-        for name, numbers in {"bins": grid.bins, "reach": grid.reach, "periodic": frame.pbc}.items():
+        self._set_layouts(frames, grids)
+        self._plan_of = frames, radius, self.most_image
+
+    def _set_layouts(self, frames: Frames, grids: Sequence[Grid]) -> None:
+        """Tell the kernels of bins and periodic directions: in numbers of one system, in an array of several."""
+        one: tuple[Any, Any, Any] = grids[0].bins, grids[0].reach, frames[0].pbc
+        if self._systems > 1:
+            of_each = np.array([np.prod(grid.bins) for grid in grids])
+            layouts = np.zeros((self._systems, LAYOUT), np.int32)
+            layouts[:, BINS : BINS + 3] = [grid.bins for grid in grids]
+            layouts[:, REACH : REACH + 3] = [grid.reach for grid in grids]
+            layouts[:, PERIODIC : PERIODIC + 3] = [frame.pbc for frame in frames]
+            layouts[:, FIRST_BIN] = np.cumsum(of_each) - of_each
+            layouts[:, FIRST_CODE] = self._first_codes()
+            self.sort.layouts.from_numpy(layouts.ravel())
+            one = (of_each.sum(), 1, 1), (1, 1, 1), (1, 1, 1)
+        for name, numbers in zip(("bins", "reach", "periodic"), one, strict=True):
             setattr(self.sort, name, ti.Vector([int(k) for k in numbers]))
-        self._plan_of = frame, radius, self.most_image
 
-    @staticmethod
-    def grid_values(frame: Frame, grid: Grid) -> NDArray[np.float64]:
-        """(8, 3): rows of `Sorted.grid`."""
-        return np.vstack([frame.vectors, frame.inverse, grid.origin, grid.bins / grid.extent])
+    def _first_codes(self) -> NDArray[np.int64]:
+        """(systems,) positive codes of images of the systems before."""
+        return np.arange(self._systems) * (int(np.prod(2 * self.most_image + 1)) // 2)
 
-    def set_grid(self, values: NDArray[np.float64], state: State) -> None:
+    def _set_grid(self, values: NDArray[np.float64], state: State) -> None:
         """Put them on the device, if they are others."""
         values = values.astype(state.numpy_real)
         if not np.array_equal(values, self._grid_values):
             self.sort.grid.from_numpy(values)
             self._grid_values = values
-
-    @staticmethod
-    def images_of(frame: Frame, grid: Grid) -> NDArray[np.int64]:
-        """(3,) largest image along each vector that a search from within the cell finds."""
-        return np.where(frame.pbc, np.maximum(-(-grid.reach // grid.bins), 1), 0)
-
-    @staticmethod
-    def error_of(frame: Frame, positions: NDArray[np.float64] | None, radius: float) -> float:
-        """By how much distances of positions in float32 may be wrong, angstrom."""
-        size = float(np.linalg.norm(frame.vectors[frame.pbc], axis=1).sum()) + radius
-        if positions is not None:
-            size += float(np.abs(positions).max())
-        # Some roundings of coordinates that large, each by half a unit of 24 bits, and a bit that means something else.
-        return 16 * 2.0**-24 * size
 
     def _choose(self, state: State, error: float) -> float:
         """Choose the type of the positions that the search compares; by how much distances may be wrong.
@@ -185,12 +212,12 @@ class VerletList:
             seen.longest_row > self.width or images.any() or seen.coincident != NONE
         )
 
-    def grow(self, state: State, frame: Frame, control: Any, seen: Control) -> None:
+    def grow(self, state: State, frames: Frames, control: Any, seen: Control) -> None:
         """Make room for what the last build has counted, and fill again.
 
         Args:
             state: the atoms.
-            frame: the lattice.
+            frames: the lattices.
             control: see `control`.
             seen: its content after the build.
 
@@ -199,17 +226,17 @@ class VerletList:
             CapacityError: more entries than memory or 32-bit entries can hold.
         """
         if seen.coincident != NONE:
-            raise self._refuse(state, frame, seen.coincident)
+            k = state.system_of(seen.coincident)
+            atom = seen.coincident - int(state.firsts[k])
+            told = coincident(state.get("pos")[state.parts[k]], frames[k], atom)
+            raise StructureError(told if self._systems == 1 else f"system {k} (counted from 0): {told}")
         if seen.longest_row > self.width:
             self._reserve_rows(state, seen.longest_row)
         images = seen.largest_image.astype(np.int64)
         self._set_images(np.maximum(self.most_image, images), state.n)
         with literals(state.real):
             self._kernels(state).refill(state, self, control, self.sort)
-        self._set_shifts(frame, state.numpy_real)
-
-    def _refuse(self, state: State, frame: Frame, atom: int) -> StructureError:
-        return StructureError(coincident(state.get("pos"), frame, atom))
+        self._set_shifts(frames, state.numpy_real)
 
     def release(self) -> None:
         """Give the rows back: the next build makes others."""
@@ -236,37 +263,40 @@ class VerletList:
 
     def _set_images(self, most: NDArray[np.int64], n: int) -> None:
         # Whole numbers of Python: the product of three large ones does not fit 64 bits.
-        codes = prod(2 * m + 1 for m in most.tolist())
+        codes = 2 * self._systems * (prod(2 * m + 1 for m in most.tolist()) // 2) + 1
         shift_bits = max(codes - 1, 1).bit_length()
         if codes > MOST_IMAGES or n > 2 ** (31 - shift_bits):
+            if self._systems > 1:
+                raise CapacityError(
+                    f"{self._systems} systems of {n} atoms in all, with periodic images up to {most.tolist()} cells "
+                    "away, do not fit 32-bit list entries; wrap the positions into the cells, or use fewer systems at a time"
+                )
             raise CapacityError(
                 f"{n} atoms with periodic images up to {most.tolist()} cells away do not fit 32-bit list "
                 "entries; wrap the positions into the cell (after a long run: begin a new one with its last frame "
                 "wrapped), or use fewer atoms"
             )
-        self._keep_images(most, shift_bits)
-
-    def _keep_images(self, most: NDArray[np.int64], shift_bits: int) -> None:
+        grown = not np.array_equal(most, self.most_image)
         self.most_image, self.sort.most_image = most, ti.Vector(most.tolist())
         self.shift_bits = shift_bits
+        if grown and self._systems > 1:
+            layouts = self.sort.layouts.to_numpy().reshape(-1, LAYOUT)
+            layouts[:, FIRST_CODE] = self._first_codes()
+            self.sort.layouts.from_numpy(layouts.ravel())
 
-    def all_images(self) -> NDArray[np.int64]:
-        """(codes, 3): the images, in the order of their codes."""
-        grids = np.meshgrid(*[np.arange(-m, m + 1) for m in self.most_image], indexing="ij")
-        return np.stack(grids, axis=-1).reshape(-1, 3)
-
-    @staticmethod
-    def vectors_of(images: NDArray[np.int64], frame: Frame) -> NDArray[np.float64]:
-        """(codes, 3) angstrom. Term by term, so that T and -T are exact negatives of each other."""
-        v = frame.vectors
-        return np.asarray(images[:, :1] * v[0] + images[:, 1:2] * v[1] + images[:, 2:] * v[2])
-
-    def _set_shifts(self, frame: Frame, real: Any) -> None:
-        images = self.all_images()
+    def _set_shifts(self, frames: Frames, real: Any) -> None:
+        axes = np.meshgrid(*[np.arange(-m, m + 1) for m in self.most_image], indexing="ij")
+        images = np.stack(axes, axis=-1).reshape(-1, 3)
         shifts = np.zeros((1 << self.shift_bits, 3), real)
         # In the middle stands no image, which has code 0; what is before it wraps around to the end.
-        codes = np.arange(len(images)) - len(images) // 2
-        shifts[codes] = self.vectors_of(images, frame)
+        middle = len(images) // 2
+        codes = np.arange(len(images)) - middle
+        for k, frame in enumerate(frames):
+            v = frame.vectors
+            # Term by term, so that T and -T are exact negatives of each other.
+            vectors = images[:, :1] * v[0] + images[:, 1:2] * v[1] + images[:, 2:] * v[2]
+            shifts[codes + np.sign(codes) * (k * middle)] = vectors
+        shifts[0] = 0.0
         self._keep_shifts(shifts)
 
     def _keep_shifts(self, shifts: NDArray[Any]) -> None:
@@ -277,6 +307,25 @@ class VerletList:
             vec = ti.types.vector(3, ti.f32 if shifts.dtype == np.float32 else ti.f64)
             self.shifts = ti.ndarray(vec, len(shifts))
         self.shifts.from_numpy(shifts)
+
+
+def _rows_of(frame: Frame, grid: Grid) -> NDArray[np.float64]:
+    """(8, 3): rows of `Sorted.grid`."""
+    return np.vstack([frame.vectors, frame.inverse, grid.origin, grid.bins / grid.extent])
+
+
+def _images_of(frame: Frame, grid: Grid) -> NDArray[np.int64]:
+    """(3,) largest image along each vector that a search from within the cell finds."""
+    return np.where(frame.pbc, np.maximum(-(-grid.reach // grid.bins), 1), 0)
+
+
+def _error_of(frame: Frame, positions: NDArray[np.float64] | None, radius: float) -> float:
+    """By how much distances of positions in float32 may be wrong, angstrom."""
+    size = float(np.linalg.norm(frame.vectors[frame.pbc], axis=1).sum()) + radius
+    if positions is not None:
+        size += float(np.abs(positions).max())
+    # Some roundings of coordinates that large, each by half a unit of 24 bits, and a bit that means something else.
+    return 16 * 2.0**-24 * size
 
 
 def guess(n: int, frame: Frame, radius: float) -> int:

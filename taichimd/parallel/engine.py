@@ -12,7 +12,7 @@ from taichimd.core.arrays import Array
 from taichimd.core.errors import SettingsError, StructureError, TaichimdError
 from taichimd.core.matrix3 import determinant
 from taichimd.core.runtime import start
-from taichimd.ensembles.bath import Bath
+from taichimd.ensembles.bath import Baths
 from taichimd.ensembles.registry import NVE, Ensemble
 from taichimd.enumerate.reproducible_sum import ALL, FORCE
 from taichimd.forcefields.base import ForceField
@@ -28,7 +28,7 @@ from taichimd.program.ghosts import check_ghosts_do, reach_of, rows_reach
 from taichimd.program.groups import Choice
 from taichimd.program.results import NotCopied, Thermo
 from taichimd.program.totals import PIECE, stress_of
-from taichimd.system.cell import Cell
+from taichimd.system.cell import Cells
 from taichimd.system.checks import (
     check_atoms,
     check_options,
@@ -102,22 +102,22 @@ class ParallelEngine(NotCopied):
         species = sorted(set(self.symbols))
         self.backend = start(backend)
         bounds = forcefield.bind(species)
-        self._cell = cell = Cell(atoms.cell.array, self.pbc)
-        check_system(forcefield, atoms, cell, precision)
+        self._cells = cells = Cells([atoms.cell.array], [self.pbc])
+        check_system(forcefield, atoms, cells.frame(0), precision)
         how = choose("auto", [bound.terms for bound in bounds], False, self.backend)
         tuples = tuple(by_tuple(how, bound.terms) for bound in bounds)
         kinds = np.array([species.index(s) for s in self.symbols], np.int32)
-        self._bath = Bath(self.ensemble, self.masses, cell)
+        self._baths = Baths([self.ensemble], [self.masses], cells)
         whole = Whole(
-            cell, kinds, self.masses, precision, Choice(bounds, tuples, self.backend, False, None),
-            self._bath.coupling, max(map(reach_of, bounds)), max(map(rows_reach, bounds, tuples)),
+            cells, kinds, self.masses, precision, Choice(bounds, tuples, self.backend, False, None),
+            self._baths.coupling, max(map(reach_of, bounds)), max(map(rows_reach, bounds, tuples)),
         )  # fmt: skip
         self._way = way = transport_of(processes, self.backend if transport == "auto" else "cpu")
         self.transport = way.name
         self.step = self.builds = self.choices = self._age = 0
         self._expected = FIRST_AGE
         self._gone, self._bears, self._choose_next = 0.0, 0.0, False
-        self._held = Held(whole, Slabs.of(atoms.positions, cell.frame, processes.size), way, self.rank)
+        self._held = Held(whole, Slabs.of(atoms.positions, cells.frame(0), processes.size), way, self.rank)
         real = self._held.real
         self._choose(
             way.xp.asarray(atoms.positions.astype(real)), way.xp.asarray(atoms.get_velocities().astype(real))
@@ -147,7 +147,7 @@ class ParallelEngine(NotCopied):
     @property
     def cell(self) -> Array:
         """(3, 3) angstrom, cell vectors in rows."""
-        return self._cell.vectors.copy()
+        return self._cells.vectors(0)
 
     @property
     def volume(self) -> float | None:
@@ -167,12 +167,12 @@ class ParallelEngine(NotCopied):
             sums = _summed(columns)
         sums = self._processes.bcast(sums)
         potential, kinetic, virial = sums[0], sums[1], np.array(sums[2:]).reshape(3, 3)
-        temperature = 2.0 * kinetic / (self._bath.freedom * units.KB)
+        temperature = 2.0 * kinetic / (self._baths.rows[0].freedom * units.KB)
         pressure = stress = None
         if self.volume is not None:
             pressure = (2.0 * kinetic + float(np.trace(virial))) / (3.0 * self.volume) / units.GPA
             stress = stress_of(virial, self.cell)
-        received = self._processes.allreduce(self._bath.received() or 0.0)
+        received = self._processes.allreduce(self._baths.rows[0].received() or 0.0)
         conserved = potential + kinetic + received
         return Thermo(self.step, potential, kinetic, temperature, pressure, self.volume, stress, conserved)
 
@@ -209,12 +209,13 @@ class ParallelEngine(NotCopied):
             return
         self.ensemble.check_timestep(timestep)
         timestep = float(timestep)
+        self._baths.forget()
         if self._device.blown:
             self._make_lists(last=False)
         else:
             self._finish(FORCE)
-        if self._bath.coupling.local:
-            self._device.call(self._held.kernels.prepare, self._bath, timestep)
+        if self._baths.coupling.local:
+            self._device.call(self._held.kernels.prepare, self._baths, timestep)
         self._device.forces_known = self._device.evaluated = False
         done = 0
         while done < n_steps:
@@ -255,7 +256,7 @@ class ParallelEngine(NotCopied):
         """Queue the first part of step k since the host looked."""
         device, held = self._device, self._held
         device.call(
-            held.kernels.begin, held.state, held.shared, device.lists.control, self._bath,
+            held.kernels.begin, held.state, held.shared, device.lists.control, self._baths,
             1 if done + k == 1 else 2, self._age, k, self.step + k - 1, self._far**2, self._fast**2,
             device.reach.most_step2, timestep,
         )  # fmt: skip
@@ -374,7 +375,7 @@ class ParallelEngine(NotCopied):
             self._device.explode()
         text, atom = first
         if atom >= 0:
-            what = coincident(self.positions(), self._cell.frame, atom)
+            what = coincident(self.positions(), self._cells.frame(0), atom)
             if self.step == 0:
                 raise StructureError(what)
             raise explosion.exploded(self.step, what.split(";")[0], atom) from error

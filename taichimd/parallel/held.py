@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from taichimd.core.arrays import Array
 from taichimd.core.host_copies import on_host
 from taichimd.core.runtime import PRECISIONS, ti
-from taichimd.ensembles.bath import Bath
+from taichimd.ensembles.bath import Baths
 from taichimd.ensembles.coupling import Coupling
 from taichimd.ensembles.registry import NVE
 from taichimd.parallel.kernels import ALIKE, GONE, PACE, Shared, shared_kernels
 from taichimd.parallel.partition import Part, Slabs
 from taichimd.program.device import Device
 from taichimd.program.groups import Choice
-from taichimd.system.cell import Cell
+from taichimd.system.cell import Cells
 from taichimd.system.state import State
 
 LEAST_MARGIN = 0.3
@@ -55,7 +55,7 @@ class Whole:
         reach: how far from an atom its forces need others, angstrom. rows_reach: the same of their terms.
     """
 
-    cell: Cell
+    cells: Cells
     kinds: NDArray[np.int32]
     masses: Array
     precision: str
@@ -130,8 +130,8 @@ class Held:
         # Others may come.
         state.alike = bool((masses == masses[0]).all())
         state.one_species = bool((kinds == kinds[0]).all())
-        alone = Bath(NVE(), masses[members], whole.cell)
-        self.device = Device(state, whole.choice, alone, cell=whole.cell, with_lists=False)
+        alone = Baths([NVE()], [masses[members]], whole.cells)
+        self.device = Device(state, whole.choice, alone, with_lists=False)
         if whole.choice.backend == "cuda":
             self.device.lists.skins.idle_build += IDLE_BUILD * min(1.0, IDLE_ATOMS / state.n)
         self.kernels = shared_kernels(

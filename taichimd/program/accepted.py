@@ -9,8 +9,8 @@ from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.contract import ExternalPotential
 from taichimd.forcefields.load import load_forcefield
 from taichimd.program.decomposition import TUPLE
-from taichimd.system.cell import Cell
 from taichimd.system.checks import check_digits, check_images, check_turns
+from taichimd.system.frame import Frame
 
 
 def accepted(forcefield: Any, precision: str, decomposition: str, driven: bool) -> ForceField:
@@ -50,16 +50,16 @@ def accepted(forcefield: Any, precision: str, decomposition: str, driven: bool) 
     return found
 
 
-def check_system(forcefield: ForceField, atoms: Atoms, cell: Cell, precision: str) -> None:
+def check_system(forcefield: ForceField, atoms: Atoms, frame: Frame, precision: str) -> None:
     """Raise a TaichimdError if a structure does not suit a force field and a precision.
 
     Args:
         forcefield: `accepted`.
         atoms: the structure.
-        cell: its cell.
+        frame: its lattice.
         precision: of the engine.
     """
-    check_turns(atoms.positions, cell.frame)
+    check_turns(atoms.positions, frame)
     check_digits(atoms.positions, precision)
     check_images(forcefield.name, forcefield.cutoff, atoms.pbc)
     for term in forcefield.terms:

@@ -1,9 +1,9 @@
-"""Which potentials have batches, and how messages name the systems of one."""
+"""What several systems can do in the same kernels, and how messages name them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from taichimd.core.errors import SettingsError, TaichimdError
+from taichimd.core.errors import TaichimdError
 from taichimd.forcefields.base import ForceField
 
 
@@ -22,8 +22,13 @@ def errors_name(name: str) -> Iterator[None]:
         raise
 
 
-def why_not_batchable(forcefield: ForceField) -> str | None:
-    """Why a potential has no batches; None if each of its terms knows the atoms of a system."""
+def why_not_batchable(forcefield: ForceField, driven: bool = False) -> str | None:
+    """Why systems cannot be computed in the same kernels; None if they can.
+
+    Args:
+        forcefield: each of its terms must know the atoms of a system.
+        driven: whether there is a driving force.
+    """
     charged = [term.name for term in forcefield.terms if not term.local]
     if charged:
         return f"{charged[0]} equilibrates the charges of one system at a time"
@@ -32,16 +37,4 @@ def why_not_batchable(forcefield: ForceField) -> str | None:
         return f"{joining[0]} would join the systems"
     if forcefield.enumeration != "neighbours":
         return f'{forcefield.name}: the enumeration "{forcefield.enumeration}" knows one system'
-    return None
-
-
-def listed(forcefield: ForceField) -> ForceField:
-    """The force field, if it has batches.
-
-    Raises:
-        SettingsError: it has none.
-    """
-    why = why_not_batchable(forcefield)
-    if why is not None:
-        raise SettingsError(f"{why}, and has no batches; run the systems one after the other")
-    return forcefield
+    return "a driving force acts on one system at a time" if driven else None

@@ -9,7 +9,7 @@ from taichimd.core.arguments import fit
 from taichimd.core.arrays import Array
 from taichimd.core.errors import EvaluationError
 from taichimd.core.runtime import DEVICE_LOOPS, QUICK_COMPILE, blocks_for, grid, literals, ti
-from taichimd.ensembles.bath import Bath
+from taichimd.ensembles.bath import Baths
 from taichimd.ensembles.coupling import Coupling
 from taichimd.enumerate.evaluator import ENERGY, REST
 from taichimd.enumerate.group import Group
@@ -19,9 +19,8 @@ from taichimd.neighbours.control import ANY_TIME, END, NONE, STEP
 from taichimd.program.evaluation import evaluation_kernels
 from taichimd.program.groups import Choice
 from taichimd.program.steps.verlet import step_kernels
-from taichimd.program.totals import BatchSums, totals
+from taichimd.program.totals import Sums
 from taichimd.program.variant import LoopFlags, Reach, System, Variant
-from taichimd.system.cell import Cell
 from taichimd.system.checks import check_positions, check_turns
 from taichimd.system.state import State
 
@@ -61,24 +60,22 @@ def steps_per_pass(backend: str, n_atoms: int, groups: tuple[Group, ...], coupli
 
 
 class Device:
-    """Queues kernels for one system and knows what of their results is still true.
+    """Queues kernels for one system, or several, and knows what of their results is still true.
 
     Args:
         state: the atoms, with positions.
         choice: the force field, bound to their species, and how it is done.
-        bath: thermostat and barostat.
-        cell: the lattice.
+        baths: thermostats and barostats, with the cells.
         fused: whether forces of a single group go straight to velocities, or each pass has loops of its own.
         with_lists: whether lists are made at once; else when something needs them.
 
     Attributes:
-        state, bath, cell: as given.
+        state, baths: as given. cells: of the baths.
         groups: of terms, how each is done. lists: what the force loops read.
         unroll: steps per kernel call.
         reach: how far atoms may go.
         forces_known: whether forces belong to the present positions. evaluated: whether `outputs` do.
         blown: whether the state is that of a failed step.
-        sums: over the atoms of each system of a batch; of one system None.
         listed: called whenever lists were made, before anything reads them; or None.
         degree: see `Evaluator`.
     """
@@ -89,20 +86,19 @@ class Device:
         self,
         state: State,
         choice: Choice,
-        bath: Bath,
+        baths: Baths,
         *,
-        cell: Cell,
         fused: bool = True,
         with_lists: bool = True,
     ) -> None:
-        self.state, self.bath, self.cell = state, bath, cell
+        self.state, self.baths, self.cells = state, baths, baths.cells
         self.groups = groups = choice.groups(state.n)
         self._blocks = blocks_for(state.n * max(group.threads_per_atom for group in groups))
         variant = Variant(
-            groups, state.real, state.term, choice.backend, blocks=self._blocks, coupling=bath.coupling
+            groups, state.real, state.term, choice.backend, blocks=self._blocks, coupling=baths.coupling
         )
         split = not fit(**variant.of_pass)
-        self.unroll = 1 if split else steps_per_pass(choice.backend, state.n, groups, bath.coupling)
+        self.unroll = 1 if split else steps_per_pass(choice.backend, state.n, groups, baths.coupling)
         self._variant = replace(variant, split=split, unroll=self.unroll)
         self.lists = choice.lists(state, self._variant)
         energy, virial = ti.ndarray(state.real, state.n), ti.ndarray(state.real, 9 * state.n)
@@ -121,16 +117,17 @@ class Device:
             if bound.evaluator
         ]
         for one in self.evaluators:
-            one.cell = cell
+            one.cells = self.cells
         self.degree = next((one.degree for one in self.evaluators if one.degree), 0)
         self.forces_known = self.evaluated = self.blown = False
-        self.sums = BatchSums(state) if state.batch else None
+        self._sums = Sums(state)
         self._fused = fused
         self._compiled_for: Any = None
         self.reach = Reach(most_step2=(0.25 * self.lists.cutoff) ** 2)
         lists = self.lists
+        cells = self.cells.arrays
         self._arrays = System(
-            state, lists.verlet, lists.listed_at, lists.near, lists.control, bath, cell.arrays, self.reach
+            state, lists.verlet, lists.listed_at, lists.near, lists.control, baths, cells, self.reach
         )
         if with_lists:
             self.settle()
@@ -140,10 +137,11 @@ class Device:
         """Energies (n) and virials (9n), in spatial order, of the last forces."""
         return self._total.energy, self._total.virial
 
-    def cell_moved(self) -> None:
-        """With a barostat, the host's copies of the cell, and of what comes from it, are void."""
-        if self.bath.moves_cell:
-            self.cell.moved()
+    def acted(self) -> None:
+        """Baths have acted: the host's copies of their arrays, and of cells that move, are void."""
+        self.baths.forget()
+        if self.baths.moves_cell:
+            self.cells.moved()
             self.lists.verlet.forget_cell()
 
     # Lists.
@@ -152,10 +150,10 @@ class Device:
         """Bring the lists up to date, in the cell as it is now; whether there was anything to do."""
         if not self.lists.due():
             return False
-        self.lists.renew(self.cell.frame)
+        self.lists.renew(self.cells.frames)
         self._choose_kernels()
         if self._run.listed is not None:
-            self.call(self._run.listed, *self.lists.reaches(), self.cell.arrays)
+            self.call(self._run.listed, *self.lists.reaches(), self.cells.arrays)
         if self.listed is not None:
             self.listed()
         return True
@@ -182,7 +180,7 @@ class Device:
         if self.blown:
             positions = self.state.get("pos")
             check_positions(positions, self.state.n)
-            check_turns(positions, self.cell.frame)
+            check_turns(positions, self.cells.frame(0))
         while self.renew():
             self.lists.look()
 
@@ -227,7 +225,7 @@ class Device:
     def _queue_groups(self, when: int, want: int) -> None:
         """Queue the kernels of groups that have their own."""
         if self.evaluators:
-            self.cell_moved()
+            self.acted()
             self.call(self._run.cut_lists, self.system())
         for one in self.evaluators:
             one.queue(self.call, self.lists.verlet, self.lists.control, when, want)
@@ -287,20 +285,13 @@ class Device:
         if not self.evaluated:
             self.finish()
 
-    def totals(self) -> tuple[float, float, Array]:
-        """Potential and kinetic energy (eV) and virial (3, 3) (eV) as the last `finish` has left them."""
-        return totals(self.state, *self.outputs)
-
-    def evaluate(self) -> tuple[float, float, Array]:
-        """`totals` of the present positions."""
-        self.need_outputs()
-        return self.totals()
+    def sums(self, what: str) -> Array:
+        """(systems, columns) of `program.totals`, as the last `finish` has left them."""
+        return self._sums.of(what, *self.outputs)
 
     def potentials(self) -> list[float]:
         """Potential energy of each system, eV, as the last `finish` has left it."""
-        if self.sums is None:
-            return [self.totals()[0]]
-        found: list[float] = self.sums.of("totals", *self.outputs, slice(1))[:, 0].tolist()
+        found: list[float] = self._sums.of("totals", *self.outputs, slice(1))[:, 0].tolist()
         return found
 
     def energies(self, known: Sequence[float | None] | None = None) -> list[Energy]:
@@ -361,7 +352,7 @@ class Device:
         lists, to_do, done = self.lists, number - 1, 0
         self.call(self._run.open_step, self.system(), to_do, first, timestep)
         self.forces_known = self.evaluated = False
-        self.cell_moved()
+        self.acted()
         while not self.evaluated:
             calls = lists.batches(to_do - done) if done < to_do else 0
             try:
@@ -378,15 +369,16 @@ class Device:
             seen = lists.look()
             self.check()
             if calls:
-                self.cell_moved()
+                self.acted()
                 lists.count(seen.done - done)
             done, blown = seen.done, seen.blown
             # First: positions that left physics would not fit a list.
             yield first + 1 + done, blown
             self.forces_known = self.evaluated = done == to_do and not seen.rebuild and blown == NONE
             renew()
-        if self.bath.coupling.ends(first + number):
+        if self.baths.coupling.ends(first + number):
             self.close_step(self.state.n, first + number, timestep)
+            self.acted()
 
     def step_batch(self, timestep: float, calls: int = 1) -> None:
         """Queue some calls of `steps`."""
@@ -397,7 +389,7 @@ class Device:
             spare = self.lists.verlet.sort, state.carried, state.spare, state.spare_carried
         each = 1 if self.evaluators else calls
         for _ in range(calls // each):
-            self._queue_groups(STEP, ALL if self.bath.moves_cell else FORCE)
+            self._queue_groups(STEP, ALL if self.baths.moves_cell else FORCE)
             with literals(state.real), grid(self._blocks):
                 self._run.steps.repeat(
                     each, self.system(), self._group_outputs, *spare, self._loops, timestep
@@ -411,13 +403,13 @@ class Device:
         """Queue what acts on the whole system at the end of a step, for n atoms (0: only compile)."""
         if self._run.tally_virial is not None:
             self.call(self._run.tally_virial, self.system(), self._total, self._group_outputs, n)
-        self.call(self._run.close_step, self.state, self.bath, self.cell.arrays, n, timestep, step - 1)
+        self.call(self._run.close_step, self.state, self.baths, self.cells.arrays, n, timestep, step - 1)
 
     def warm_up(self, step: int) -> None:
         """Compile what a run from a step on needs; changes nothing."""
         self.need_outputs()
         self.step_batch(1.0)
-        if self.bath.coupling.whole:
+        if self.baths.coupling.whole:
             self.close_step(0, step, 1.0)
         ti.sync()
 

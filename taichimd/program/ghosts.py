@@ -18,7 +18,7 @@ from taichimd.core.arrays import Array
 from taichimd.core.errors import EvaluationError, SettingsError
 from taichimd.core.host_copies import to_device, to_host
 from taichimd.core.runtime import PRECISIONS, start, ti
-from taichimd.ensembles.bath import Bath
+from taichimd.ensembles.bath import Baths
 from taichimd.ensembles.registry import NVE
 from taichimd.enumerate.reproducible_sum import ALL, FORCE
 from taichimd.enumerate.terms import NEIGHBOUR_SUM, ByTuple
@@ -29,7 +29,7 @@ from taichimd.program.decomposition import by_tuple, choose
 from taichimd.program.device import Device
 from taichimd.program.groups import Choice
 from taichimd.program.results import NotCopied
-from taichimd.system.cell import Cell
+from taichimd.system.cell import Cells
 from taichimd.system.state import Atoms, State
 
 SPARE = 0.05
@@ -160,8 +160,8 @@ class GhostForces(NotCopied):
         """Energy (eV) and virial (3, 3) (eV) of the local atoms, of the last forces."""
         assert self._device is not None, "atoms are evaluated first"
         self._device.call(_clear_ghosts(self._state.real), self._state, *self._device.outputs, self._local)
-        energy, _, virial = self._device.totals()
-        return energy, virial
+        total = self._device.sums("totals")[0]
+        return float(total[0]), total[2:].reshape(3, 3)
 
     def shares(self) -> tuple[Array, Array]:
         """Energies (local) and virials (local, 3, 3) of the local atoms, eV, of the last forces."""
@@ -181,8 +181,8 @@ class GhostForces(NotCopied):
         self._state = state = State(kinds, np.ones(room), self._precision)
         self._kinds = kinds
         state.set("pos", self._aside(room, np.zeros(3)))
-        cell = Cell(np.diag([*box[:2], box[2] + self._layers]), np.ones(3, bool))
-        self._device = Device(state, self._choice, Bath(NVE(), np.ones(room), cell), cell=cell)
+        cells = Cells([np.diag([*box[:2], box[2] + self._layers])], [np.ones(3, bool)])
+        self._device = Device(state, self._choice, Baths([NVE()], [np.ones(room)], cells))
 
     def _aside(self, n: int, corner: Array) -> Array:
         """Places (n, 3) for atoms that stand for none, below a corner of the others."""

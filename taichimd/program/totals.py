@@ -160,60 +160,37 @@ def queue_sums(
     sums: Any,
     first: int = 0,
     velocity: tuple[float, float, float] = LABORATORY.velocity,
+    bounds: Any = None,
 ) -> None:
-    """Queue the sums of the COLUMNS of `what` over pieces of atoms, which go to the array `sums`, from place `first` on."""
-    pieces = Pieces(state.sorted_of, energy, virial, ti.Vector(velocity, dt=ti.f64), first, sums)
+    """Queue the sums of the COLUMNS of `what` over pieces of atoms, which go to the array `sums`, from place `first` on.
+
+    Pieces of several systems have `bounds`.
+    """
+    pieces = Pieces(state.sorted_of, energy, virial, ti.Vector(velocity, dt=ti.f64), first, sums, bounds)
     with literals(state.real):
-        piece_sums(state.real, what)(state, pieces)
+        piece_sums(state.real, what, batch=bounds is not None)(state, pieces)
 
 
-def _sums(state: State, energy: Any, virial: Any, what: str) -> list[float]:
-    """Sums over all atoms; to the host come the COLUMNS of `what` for each `PIECE` atoms."""
-    pieces, columns = -(-state.n // PIECE), COLUMNS[what]
-    sums = ti.ndarray(ti.f64, pieces * columns)
-    queue_sums(state, energy, virial, what, sums)
-    found = sums.to_numpy().reshape(pieces, columns)
-    return [fsum(found[:, c]) for c in range(columns)]
-
-
-class BatchSums:
-    """Sums over the atoms of each system of a batch, with the bits that they have alone."""
+class Sums:
+    """Sums over the atoms of each system, with the bits that they have alone, added up in float64."""
 
     def __init__(self, state: State) -> None:
-        self._state = state
+        self._state, self._bounds = state, None
         pieces = -(-state.sizes // PIECE)
-        starts = [first + PIECE * np.arange(own) for first, own in zip(state.firsts, pieces, strict=True)]
-        bounds = np.array([*np.concatenate(starts), state.n], np.int32)
-        self._ends, self._bounds = np.cumsum(pieces), ti.ndarray(ti.i32, len(bounds))
-        self._bounds.from_numpy(bounds)
+        self._ends = np.cumsum(pieces)
+        if state.batch:
+            starts = [first + PIECE * np.arange(own) for first, own in zip(state.firsts, pieces, strict=True)]
+            bounds = np.array([*np.concatenate(starts), state.n], np.int32)
+            self._bounds = ti.ndarray(ti.i32, len(bounds))
+            self._bounds.from_numpy(bounds)
 
     def of(self, what: str, energy: Any, virial: Any, wanted: slice = slice(None)) -> NDArray[np.float64]:
-        """(systems, COLUMNS) sums of `what`, or the wanted columns."""
-        state, columns = self._state, COLUMNS[what]
+        """(systems, COLUMNS) sums of `what`, or the wanted columns; to the host come those of each `PIECE` atoms."""
+        columns = COLUMNS[what]
         sums = ti.ndarray(ti.f64, int(self._ends[-1]) * columns)
-        rest = ti.Vector(LABORATORY.velocity, dt=ti.f64)
-        with literals(state.real):
-            piece_sums(state.real, what, batch=True)(
-                state, Pieces(state.sorted_of, energy, virial, rest, 0, sums, self._bounds)
-            )
+        queue_sums(self._state, energy, virial, what, sums, bounds=self._bounds)
         found = np.split(sums.to_numpy().reshape(-1, columns)[:, wanted], self._ends[:-1])
         return np.array([[fsum(column) for column in own.T.tolist()] for own in found])
-
-
-def totals(state: State, energy: Any, virial: Any) -> tuple[float, float, NDArray[np.float64]]:
-    """Potential and kinetic energy (eV) and the virial (3, 3) (eV) of all atoms, added up in float64."""
-    total = _sums(state, energy, virial, "totals")
-    return total[0], total[1], np.array(total[2:]).reshape(3, 3)
-
-
-def momentum_flows(state: State, energy: Any, virial: Any) -> NDArray[np.float64]:
-    """Pressure times volume, xx yy zz yz xz xy, with the kinetic part, (6,) eV, added up in float64."""
-    return np.array(_sums(state, energy, virial, "stress")[:6])
-
-
-def heat_flows(state: State, energy: Any, virial: Any) -> NDArray[np.float64]:
-    """The heat current of `taichimd.program.heat`, (2, 3): its potential and its kinetic part, added up in float64."""
-    return np.array(_sums(state, energy, virial, "heat")[:6]).reshape(2, 3)
 
 
 def stress_of(virial: Matrix, cell: Matrix) -> Matrix | None:

@@ -13,7 +13,7 @@ from taichimd.neighbours.control import CONTROL
 from taichimd.neighbours.dangerous_pairs import LOOKED_AT
 from taichimd.neighbours.near_list import GroupArrays
 from taichimd.neighbours.rows import VerletRows
-from taichimd.system.cell import Cells, taken_cells
+from taichimd.system.cell import CellArrays, taken_cells
 from taichimd.system.state import Atoms
 
 
@@ -34,7 +34,7 @@ class System(Bundle):
     groups: Any = GroupArrays
     control: Any = CONTROL
     bath: Any = BathArrays
-    cells: Any = Cells
+    cells: Any = CellArrays
     reach: Any = Reach
 
 

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from taichimd.core.arrays import Array
 from taichimd.core.errors import RelaxationError, StructureError, TaichimdError
 from taichimd.core.runtime import blocks_for, ti
-from taichimd.program.batch import Batch
-from taichimd.program.engine import Engine
 from taichimd.program.results import require_finite
+from taichimd.program.systems import Systems
 from taichimd.relaxation import kernels as k
 from taichimd.relaxation.cell import CellFreedom
 
@@ -43,68 +42,6 @@ class Look:
     volume: float | None
 
 
-class OneSystem:
-    """What is minimised: the system of an engine.
-
-    Attributes:
-        device: of all systems. members: each system, as an engine has it.
-    """
-
-    def __init__(self, engine: Engine) -> None:
-        self.device, self.members = engine.device, [engine]
-
-    def totals(self) -> list[tuple[float, Array]]:
-        """Energy (eV) and virial (3, 3) (eV) of each, as the last forces have left them."""
-        energy, _, virial = self.device.totals()
-        return [(energy, virial)]
-
-    def set_cells(self, cells: dict[int, Array]) -> None:
-        """Other cells (3, 3), angstrom, of some systems."""
-        for number, cell in cells.items():
-            self.members[number].set_state(cell=cell)
-
-    def put_aside(self, number: int) -> None:
-        """Bring a system to a place that makes sense, where it stays, if others go on."""
-
-    def culprit(self) -> int:
-        """The system whose atoms are on top of each other."""
-        return 0
-
-    def forget(self) -> None:
-        """The state has changed."""
-
-
-class SystemsOfBatch(OneSystem):
-    """Those of a batch."""
-
-    def __init__(self, batch: Batch) -> None:
-        self._batch, self.device, self.members = batch, batch.device, batch.members  # type: ignore[assignment]
-        self._sane = [(member.positions(), member.cell) for member in batch.members]
-
-    def totals(self) -> list[tuple[float, Array]]:
-        """As of one system."""
-        return [(float(row[0]), row[2:].reshape(3, 3)) for row in self._batch.present("totals")]
-
-    def set_cells(self, cells: dict[int, Array]) -> None:
-        """All at once."""
-        if cells:
-            self._batch.set_cells(cells)
-
-    def put_aside(self, number: int) -> None:
-        """Where it began."""
-        positions, cell = self._sane[number]
-        self._batch.set_cells({number: cell})
-        self._batch.set_vectors("pos", {number: positions})
-
-    def culprit(self) -> int:
-        """By the atom that lists have found."""
-        return self._batch.system_of(self.device.lists.atom_too_close())
-
-    def forget(self) -> None:
-        """The batch reads the device again."""
-        self._batch.forget()
-
-
 class Fire:
     """Minimises the energy of atoms, or the enthalpy of atoms and cells, of each system by itself.
 
@@ -124,7 +61,7 @@ class Fire:
 
     def __init__(
         self,
-        systems: OneSystem,
+        systems: Systems,
         *,
         fmax: float,
         steps: int,
@@ -133,9 +70,8 @@ class Fire:
     ) -> None:
         self._systems, self._device, self._cells = systems, systems.device, cells
         self._free = [~np.asarray(held, bool) for held in fixed]
-        sizes = [member.n_atoms for member in systems.members]
-        state, n, count = self._device.state, self._device.state.n, len(sizes)
-        parts, pieces, groups = k.parts_of(sizes)
+        state, n, count = systems.state, systems.state.n, systems.n_systems
+        parts, pieces, groups = k.parts_of(state.sizes.tolist())
         self._arrays = arrays = k.Minimisation(
             count, pieces, groups, steps, fmax**2, ti.ndarray(ti.i32, parts.size), state.sorted_of,
             whose=ti.ndarray(ti.i32, n), deform=ti.ndarray(ti.f64, k.DEFORM_SIZE * count),
@@ -143,7 +79,7 @@ class Fire:
             tally=ti.ndarray(ti.i32, k.TALLY_SIZE * count),
         )  # fmt: skip
         arrays.parts.from_numpy(parts.ravel())
-        whose = np.repeat(np.arange(count, dtype=np.int32), sizes)
+        whose = state.system_of_atoms
         arrays.whose.from_numpy(np.where(np.concatenate(self._free), whose, -1 - whose))
         self._deform = np.tile([*np.tile(np.eye(3).ravel(), 3), 0.0, 0.0, 0.0, 1.0], (count, 1))
         arrays.deform.from_numpy(self._deform.ravel())
@@ -157,6 +93,8 @@ class Fire:
         self.steps = np.zeros(count, int)
         self.errors: dict[int, TaichimdError] = {}
         self._force = np.full(count, np.inf)
+        # Where a system is put that has diverged, if others go on.
+        self._start = [(one.positions(), one.cell) for one in systems.members] if count > 1 else []
         state.set("vel", np.zeros((n, 3)))
         self._device.jumped(True)
 
@@ -182,7 +120,7 @@ class Fire:
             try:
                 return self._batch() if self._cells is None else self._step_with_cells(self._cells)
             except StructureError as error:
-                number = self._systems.culprit()
+                number = self._systems.system_of(self._device.lists.atom_too_close())
                 failed = RelaxationError(
                     f"the relaxation failed after {self.steps[number]} steps: {error}; start from a better "
                     "structure"
@@ -202,7 +140,9 @@ class Fire:
         tally[k.TALLY_SIZE * number + k.STATUS] = k.NOT_FINITE
         tally[k.TALLY_SIZE * number + k.GO] = 0
         self._arrays.tally.from_numpy(tally)
-        self._systems.put_aside(number)
+        positions, cell = self._start[number]
+        self._systems.set_cells({number: cell})
+        self._systems.set_vectors("pos", {number: positions})
 
     def _batch(self) -> list[Look]:
         device, lists = self._device, self._device.lists
@@ -220,7 +160,7 @@ class Fire:
                 self._move()
             lists.look()
             device.check()
-            looks = self._look(self._systems.totals())
+            looks = self._look(self._device.sums("totals"))
             lists.count(int(self.steps.max()) - before)
             # A near list that does not fit its rows lets nothing happen.
             if self.steps.max() > before or not self.running:
@@ -235,10 +175,10 @@ class Fire:
             device.check()
             if not seen.rebuild:
                 break
-        totals = self._systems.totals()
+        totals = self._device.sums("totals")
         running = np.flatnonzero(self.status == k.RUNNING).tolist()
         for number in running:
-            deform[number, k.CELL : k.CELL + 3] = cells[number].load(totals[number][1])
+            deform[number, k.CELL : k.CELL + 3] = cells[number].load(totals[number][2:].reshape(3, 3))
             deform[number, k.CELL + 3] = cells[number].done
         self._arrays.deform.from_numpy(deform.ravel())
         self._plan()
@@ -265,19 +205,19 @@ class Fire:
         device = self._device
         device.launch(self._kernels.move, device.system(), self._arrays, MOST_MOVE)
 
-    def _look(self, totals: Sequence[tuple[float, Array]]) -> list[Look]:
+    def _look(self, totals: Array) -> list[Look]:
         tally = self._arrays.tally.to_numpy().reshape(-1, k.TALLY_SIZE)
         fire = self._arrays.fire.to_numpy().reshape(-1, k.FIRE_SIZE)
         self.status, self.steps = tally[:, k.STATUS].copy(), tally[:, k.STEPS].astype(int)
         self._force = np.sqrt(fire[:, k.LARGEST2])
         for number in np.flatnonzero(self.status == k.NOT_FINITE).tolist():
             if number not in self.errors:
-                self._fail(number, self._not_finite(number, totals[number][0]))
+                self._fail(number, self._not_finite(number, float(totals[number][0])))
         # A step that was done has led away from what was evaluated.
         done = self.steps - (self.status == k.RUNNING)
         return [
-            Look(int(step), energy, float(force), virial, member.volume)
-            for step, force, member, (energy, virial) in zip(
+            Look(int(step), float(total[0]), float(force), total[2:].reshape(3, 3), member.volume)
+            for step, force, member, total in zip(
                 done, self._force, self._systems.members, totals, strict=True
             )
         ]
@@ -285,8 +225,7 @@ class Fire:
     def _not_finite(self, number: int, energy: float) -> TaichimdError:
         """What is wrong with a system."""
         member, free = self._systems.members[number], self._free[number]
-        first = sum(one.n_atoms for one in self._systems.members[:number])
-        forces = self._device.state.get("force")[first : first + member.n_atoms]
+        forces = self._device.state.get("force")[self._device.state.parts[number]]
         try:
             require_finite(energy, np.where(free[:, None], forces, 0.0), member)
         except TaichimdError as error:

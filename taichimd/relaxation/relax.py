@@ -22,8 +22,9 @@ from taichimd.program.batch import Batch
 from taichimd.program.batchable import called, errors_name, why_not_batchable
 from taichimd.program.engine import Engine
 from taichimd.program.results import require_finite
+from taichimd.program.systems import Systems
 from taichimd.relaxation.cell import CellFreedom
-from taichimd.relaxation.fire import Fire, Look, OneSystem, SystemsOfBatch
+from taichimd.relaxation.fire import Fire, Look
 from taichimd.relaxation.kernels import RUNNING
 from taichimd.relaxation.settings import CellChange, RelaxSettings
 from taichimd.system.checks import require_atoms
@@ -150,7 +151,7 @@ def relax(
         warnings.warn(note, TaichimdWarning, stacklevel=2)
     engine = Engine(atoms, forcefield, **compute | _skin(compute, freedoms, forcefield))
     _check(engine)
-    return _minimised(OneSystem(engine), [atoms], freedoms, settings, on_row, should_stop, started)[0]
+    return _minimised(engine.systems, [atoms], freedoms, settings, on_row, should_stop, started)[0]
 
 
 def relax_many(
@@ -211,7 +212,7 @@ def relax_many(
     for number, member in enumerate(batch.members):
         with errors_name(names[number]):
             _check(member)
-    return _minimised(SystemsOfBatch(batch), systems, freedoms, settings, on_row, should_stop, started)
+    return _minimised(batch, systems, freedoms, settings, on_row, should_stop, started)
 
 
 def _skin(compute: Mapping[str, Any], freedoms: Sequence[CellFreedom], forcefield: Any) -> "EngineOptions":
@@ -227,7 +228,7 @@ def _check(engine: Any) -> None:
 
 
 def _minimised(
-    systems: OneSystem,
+    systems: Systems,
     given: Sequence[Atoms],
     freedoms: Sequence[CellFreedom],
     settings: RelaxSettings,

@@ -24,7 +24,6 @@ from taichimd.sampling.group import Group
 from taichimd.sampling.kinds import ALL, first_move
 from taichimd.sampling.metropolis import Metropolis
 from taichimd.sampling.rates import Rate
-from taichimd.sampling.systems import OneSystem
 from taichimd.system.overlaps import notes_on_overlap
 
 if TYPE_CHECKING:
@@ -131,7 +130,7 @@ class MonteCarlo(Metropolis, NotCopied):
             equilibration=equilibration,
             seed=seed,
         )
-        self.join(Group(OneSystem(engine), kind), 0)
+        self.join(Group(engine.systems, kind), 0)
 
     def __getattr__(self, name: str) -> Any:
         if name == "system":
@@ -147,7 +146,7 @@ class MonteCarlo(Metropolis, NotCopied):
         system = self.system
         engine = Engine(system_atoms(self), system.forcefield, fixed=system.fixed, **self._options)
         engine.set_state(velocities=system.velocities())
-        self.join(Group(OneSystem(engine), self.kind), 0)
+        self.join(Group(engine.systems, self.kind), 0)
 
     @property
     def volume(self) -> float | None:

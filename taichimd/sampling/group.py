@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from taichimd.core.arrays import Array
+from taichimd.program.systems import Systems
 from taichimd.sampling.metropolis import Metropolis
 from taichimd.sampling.sweep import Sweep
-from taichimd.sampling.systems import Systems
 
 
 class Group:

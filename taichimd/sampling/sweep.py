@@ -17,11 +17,11 @@ from taichimd.core.philox import GLOBAL, blocks, uniforms
 from taichimd.core.runtime import ti
 from taichimd.core.streams import MC_MOVE, MC_SWEEP
 from taichimd.program.device import Energy
+from taichimd.program.systems import Systems
 from taichimd.sampling.kinds import ALL, SINGLE
 from taichimd.sampling.metropolis import Metropolis
 from taichimd.sampling.proposals import proposals
 from taichimd.sampling.singles import SingleMoves, singles_for
-from taichimd.sampling.systems import Systems
 from taichimd.sampling.trials import Trials
 
 MOVE, VOLUME, VOLUME_MOVE, BOARD = range(4)

@@ -1,10 +1,10 @@
-"""The cell: its vectors, the deformation that comes next, and the strain since lists were made.
+"""Cells of all systems: their vectors, the deformation that comes next, and the strain since lists were made.
 
-On the device a cell is one element of each array of `Cells`; those of a batch are in `system.batch_cell`.
-Whatever moves a cell on the device, such as a barostat, writes `stretch` and `drift`. The functions of
-`ensembles.moving_cell` do the rest.
+On the device a cell is one element of each array of `CellArrays`. Whatever moves a cell on the device, such
+as a barostat, writes `stretch` and `drift`. The functions of `ensembles.moving_cell` do the rest.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ ONLY = 0
 _IN_A_CHECKPOINT = ("vectors", "stretch", "drift")
 
 
-class Cells(Bundle):
+class CellArrays(Bundle):
     """Cells of all systems. Arrays of two elements a system have those of `NEAR_LIST` and `VERLET_LIST`."""
 
     vectors: Any = Array("double_mat", "systems", "cell vectors in rows h, angstrom")
@@ -38,91 +38,125 @@ class Cells(Bundle):
 
 
 def taken_cells(batch: bool, *names: str) -> Selection:
-    """Of `Cells` what a kernel takes: some arrays, or all; `system` only in a batch."""
-    of_all = [name for name in Cells.fields if name != "system"]
-    return Cells.only(*(names or of_all), *(["system"] if batch else []))
+    """Of `CellArrays` what a kernel takes: some arrays, or all; `system` only in a batch."""
+    of_all = [name for name in CellArrays.fields if name != "system"]
+    return CellArrays.only(*(names or of_all), *(["system"] if batch else []))
 
 
-def cell_arrays(systems: int, of_atoms: Any = None) -> Cells:
+def cell_arrays(systems: int, of_atoms: Any = None) -> CellArrays:
     """Arrays of so many cells, of which nothing is set; of a batch with the system of each place."""
     types, lengths = types_of(ti.f64), {"systems": systems, "2 systems": 2 * systems}
-    fields = {name: field for name, field in Cells.fields.items() if name != "system"}
+    fields = {name: field for name, field in CellArrays.fields.items() if name != "system"}
     made = {name: ti.ndarray(types[field.type], lengths[field.length]) for name, field in fields.items()}
-    return Cells(**made, system=of_atoms)
+    return CellArrays(**made, system=of_atoms)
 
 
-class Cell:
-    """The cell of one system, on host and device.
+class Cells:
+    """The cells of all systems, on host and device.
 
     Args:
-        vectors: (3, 3) angstrom, in rows.
-        pbc: (3,) bool.
+        vectors: (systems, 3, 3) angstrom, in rows.
+        pbc: (systems, 3) bool.
+        of_atoms: (n) array, the system of each place; None for one system.
 
     Raises:
-        StructureError: it has no volume along the periodic directions.
+        StructureError: a cell has no volume along the periodic directions.
 
     Attributes:
-        arrays: `Cells`.
+        arrays: `CellArrays`.
     """
 
-    _known: bool
+    def __init__(
+        self, vectors: Sequence[NDArray[np.float64]], pbc: Sequence[NDArray[np.bool_]], of_atoms: Any = None
+    ) -> None:
+        self._pbc = [np.array(own, bool) for own in pbc]
+        self.arrays = cell_arrays(len(self._pbc), of_atoms)
+        self._seen: dict[str, NDArray[np.float64]] = {}
+        self._frames: dict[int, Frame] = {}
+        self._all_frames: tuple[Frame, ...] | None = None
+        at_rest = {"stretch": np.zeros((3, 3)), "drift": np.eye(3)}
+        for name, matrix in at_rest.items():
+            self._write(name, np.array([matrix] * len(self._pbc)))
+        self._seen["vectors"] = np.zeros((len(self._pbc), 3, 3))
+        self.set(dict(enumerate(vectors)))
 
-    def __init__(self, vectors: NDArray[np.float64], pbc: NDArray[np.bool_]) -> None:
-        self._pbc = pbc
-        self._begin()
-        self.set(vectors)
-        self.rest()
+    def read(self, name: str) -> NDArray[np.float64]:
+        """(systems, 3, 3): a device array, not to be changed; after `moved` it waits for the device."""
+        if name not in self._seen:
+            self._seen[name] = np.asarray(getattr(self.arrays, name).to_numpy())
+        return self._seen[name]
 
-    # The arrays as the device has them, and others in their place; a batch has these elsewhere.
+    def _write(self, name: str, matrices: NDArray[np.float64]) -> None:
+        self._seen[name] = matrices
+        getattr(self.arrays, name).from_numpy(matrices)
 
-    def _begin(self) -> None:
-        self.arrays = cell_arrays(1)
+    def vectors(self, number: int) -> NDArray[np.float64]:
+        """(3, 3) angstrom, of a system, even without a volume; after `moved` it waits for the device."""
+        return self.read("vectors")[number].copy()
 
-    def _get(self, name: str) -> NDArray[np.float64]:
-        return np.asarray(getattr(self.arrays, name).to_numpy()[ONLY])
-
-    def _put(self, name: str, matrix: NDArray[np.float64]) -> None:
-        getattr(self.arrays, name).from_numpy(np.ascontiguousarray(matrix[None]))
-
-    @property
-    def vectors(self) -> NDArray[np.float64]:
-        """(3, 3) angstrom; after `moved` it waits for the device."""
-        if not self._known:
-            self._vectors, self._known = self._get("vectors"), True
-            self._frame = make_frame(self._vectors, self._pbc)
-        return self._vectors
-
-    @property
-    def frame(self) -> Frame:
-        """The lattice of the present cell."""
-        _ = self.vectors
-        return self._frame
-
-    def set(self, vectors: NDArray[np.float64]) -> None:
-        """Take other vectors; the caller sees to the lists.
+    def frame(self, number: int) -> Frame:
+        """The lattice of the present cell of a system.
 
         Raises:
-            StructureError: they have no volume along the periodic directions.
+            StructureError: it has no volume along the periodic directions.
         """
-        self._frame = make_frame(vectors, self._pbc)
-        self._vectors, self._known = np.array(vectors, float), True
-        self._put("vectors", self._vectors)
+        if number not in self._frames:
+            self._frames[number] = make_frame(self.vectors(number), self._pbc[number])
+        return self._frames[number]
+
+    @property
+    def frames(self) -> tuple[Frame, ...]:
+        """The lattices of all present cells; the same object until a cell changes.
+
+        Raises:
+            StructureError: as of `frame`.
+        """
+        if self._all_frames is None:
+            self._all_frames = tuple(self.frame(number) for number in range(len(self._pbc)))
+        return self._all_frames
+
+    def set(self, vectors: Mapping[int, NDArray[np.float64]]) -> None:
+        """Take other vectors (3, 3), angstrom, of some systems; the caller sees to the lists.
+
+        Raises:
+            StructureError: they have no volume along the periodic directions; then nothing changes.
+        """
+        frames = {number: make_frame(own, self._pbc[number]) for number, own in vectors.items()}
+        of_all = self.read("vectors").copy()
+        for number, own in vectors.items():
+            of_all[number] = own
+        self._write("vectors", of_all)
+        self._frames |= frames
+        self._all_frames = None
 
     def moved(self) -> None:
-        """The device has moved the cell: the host's copies are void."""
-        self._known = False
+        """The device has moved cells: the host's copies are void."""
+        self._seen.clear()
+        self._frames.clear()
+        self._all_frames = None
 
-    def rest(self) -> None:
-        """No deformation is to come."""
-        self._put("stretch", np.zeros((3, 3)))
-        self._put("drift", np.eye(3))
+    def rest(self, number: int) -> None:
+        """No deformation of a cell is to come."""
+        self._set_row("stretch", number, np.zeros((3, 3)))
+        self._set_row("drift", number, np.eye(3))
 
-    def state(self) -> list[float]:
-        """Vectors, B - 1 and C, of a checkpoint; waits for the device."""
-        return [float(x) for name in _IN_A_CHECKPOINT for x in self._get(name).ravel()]
+    def _set_row(self, name: str, number: int, matrix: NDArray[np.float64]) -> None:
+        of_all = self.read(name).copy()
+        of_all[number] = matrix
+        self._write(name, of_all)
 
-    def set_state(self, state: list[float]) -> None:
+    def run_away(self) -> list[int]:
+        """Numbers of the systems whose cell changes too much in the drift that comes next, or is over."""
+        sizes = np.sqrt(np.square(self.read("stretch")).sum(axis=(1, 2)))
+        return [int(k) for k in np.flatnonzero(~(sizes <= MOST_STRETCH))]
+
+    def state(self, number: int) -> list[float]:
+        """Vectors, B - 1 and C of a cell, for a checkpoint; waits for the device."""
+        return [float(x) for name in _IN_A_CHECKPOINT for x in self.read(name)[number].ravel()]
+
+    def set_state(self, number: int, state: list[float]) -> None:
         """Go on from what `state` returned."""
         for name, matrix in zip(_IN_A_CHECKPOINT, np.reshape(state, (3, 3, 3)), strict=True):
-            self._put(name, matrix)
-        self.moved()
+            self._set_row(name, number, matrix)
+        self._frames.pop(number, None)
+        self._all_frames = None

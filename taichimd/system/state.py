@@ -66,11 +66,12 @@ class State:
         sorted_of: place of each user's number.
         sizes, firsts: number of atoms of each system, and its first atom; a batch has several systems.
             The places of a system are its atoms' numbers, in another order: no sort takes atoms out of them.
+        parts: slices of the atoms of each system.
         system_of_atoms: number of the system of each place, on the host.
         n_fixed: number of fixed atoms. Their inverse mass is 0, so no force, noise or factor moves them.
         spare: other arrays of the same names, which a spatial sort goes through.
         types: of what kernels take, by the words of `core.arguments`.
-        batch: whether there may be several systems.
+        batch: whether there are several systems.
         alike, one_species: whether all have one inverse mass; whether all are of one species.
         real, term: types of these quantities, and of what force fields compute from distances.
     """
@@ -95,8 +96,12 @@ class State:
         self.n = n = len(kinds)
         self.sizes = np.array([n] if sizes is None else sizes, np.int64)
         self.firsts = np.cumsum(self.sizes) - self.sizes
+        self.parts = [
+            slice(first, first + size)
+            for first, size in zip(self.firsts.tolist(), self.sizes.tolist(), strict=True)
+        ]
         self.system_of_atoms = np.repeat(np.arange(len(self.sizes), dtype=np.int32), self.sizes)
-        self.batch = sizes is not None
+        self.batch = len(self.sizes) > 1
         self.vec = vec = ti.types.vector(3, self.real)
         self.types = types_of(self.real, self.term)
         self.spare = Atoms()
@@ -127,6 +132,10 @@ class State:
         system = ti.ndarray(ti.i32, self.n)
         system.from_numpy(self.system_of_atoms)
         return system
+
+    def system_of(self, atom: int) -> int:
+        """The system of an atom of a user's number."""
+        return int(np.searchsorted(self.firsts, atom, side="right")) - 1
 
     def carry(self, name: str, *, shown: bool = True) -> Any:
         """An array of one number for each atom, in spatial order, that a sort carries along; 0 at first.

@@ -170,7 +170,7 @@ def _groups(
 
         on_gpu = start(settings.backend) == "cuda"
         most = max(1, BUSY // n_atoms) if on_gpu else 1
-    if settings.method != "green-kubo" or why_not_batchable(potential) is not None:
+    if why_not_batchable(potential, driven=settings.method == "hnemd") is not None:
         most = 1
     places: dict[Any, list[int]] = {}
     for number in missing:

@@ -19,7 +19,7 @@ from taichimd.core.math import exp
 from taichimd.core.runtime import start, ti
 from taichimd.ensembles.barostats import layout as of_barostats
 from taichimd.ensembles.barostats import martyna_tobias_klein, stochastic_cell_rescaling
-from taichimd.ensembles.bath import Bath
+from taichimd.ensembles.bath import Baths
 from taichimd.ensembles.registry import (
     ENSEMBLES,
     Barostat,
@@ -34,7 +34,7 @@ from taichimd.ensembles.registry import (
 from taichimd.ensembles.thermostats import layout, nose_hoover
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.program.engine import Engine
-from taichimd.system.cell import Cell
+from taichimd.system.cell import Cells
 
 pytestmark = pytest.mark.once
 
@@ -142,21 +142,23 @@ def test_slots_of_checkpoints_stay_where_they_were():
         stochastic_cell_rescaling.LAST_STRAIN == martyna_tobias_klein.CELL_VELOCITY == of_barostats.AHEAD + 1
     )
     start("cpu")
-    cell = Cell(np.arange(9.0).reshape(3, 3) + np.eye(3), np.array([True] * 3))
-    cell.arrays.stretch.from_numpy(np.arange(9.0, 18.0).reshape(1, 3, 3))
-    bath = Bath(MartynaTobiasKlein(300.0), np.ones(2), cell)
-    values = bath.bath.to_numpy()
+    cells = Cells([np.arange(9.0).reshape(3, 3) + np.eye(3)], [np.array([True] * 3)])
+    cells.arrays.stretch.from_numpy(np.arange(9.0, 18.0).reshape(1, 3, 3))
+    cells.moved()
+    baths = Baths([MartynaTobiasKlein(300.0)], [np.ones(2)], cells)
+    values = baths.bath.to_numpy()
     values[of_barostats.AHEAD], values[of_barostats.OWN_STATE :] = 27.0, np.arange(28.0, 37.0)
-    bath.bath.from_numpy(values)
+    baths.bath.from_numpy(values)
+    baths.forget()
     rest = np.eye(3)
     expected = [*(np.arange(9.0) + rest.ravel()), *range(9, 18), *rest.ravel(), *range(27, 37)]
-    state = bath.state()
+    state = baths.rows[0].state()
     assert state["cell"] == expected
-    other = Cell(rest, np.array([True] * 3))
-    again = Bath(MartynaTobiasKlein(300.0), np.ones(2), other)
+    other = Cells([rest], [np.array([True] * 3)])
+    (again,) = Baths([MartynaTobiasKlein(300.0)], [np.ones(2)], other).rows
     again.set_state(state)
     assert again.state() == state
-    np.testing.assert_array_equal(other.vectors, cell.vectors)
+    np.testing.assert_array_equal(other.vectors(0), cells.vectors(0))
 
 
 # Distributions.

@@ -166,7 +166,7 @@ def reaxff_terms(atoms, file):
     engine.evaluate()
     (evaluator,) = [one for one in engine.device.evaluators if hasattr(one, "terms")]
     values = evaluator._bonded.bonds.terms.to_numpy().reshape(len(TERMS), len(atoms))
-    order = engine._state.sorted_of.to_numpy()
+    order = engine.device.state.sorted_of.to_numpy()
     return dict(zip(TERMS, values[:, order], strict=True))
 
 

@@ -19,6 +19,7 @@ from taichimd.forcefields.base import Contribution, ForceField
 from taichimd.io.checkpoint import read_checkpoint
 from taichimd.neighbours.control import MAX_GROUPS
 from taichimd.program.engine import Engine
+from taichimd.program.systems import Systems
 
 pytestmark = pytest.mark.once
 
@@ -125,7 +126,7 @@ def test_every_ensemble(name, made, monkeypatch):
     fused = run(one, 30)
     with monkeypatch.context() as patch:
         # Each pass with loops of its own.
-        patch.setattr(Engine, "_fused", False)
+        patch.setattr(Systems, "_fused", False)
         plain = run(one, 30)
     assert all(np.array_equal(a, b) for a, b in zip(fused, plain, strict=True))
     assert np.abs(fused[0] - silicon().positions).max() > 0.1

@@ -16,7 +16,7 @@ from taichimd.core.errors import (
     StructureError,
 )
 from taichimd.ensembles.registry import NVE, BerendsenNPT, Bussi, Langevin, NoseHoover
-from taichimd.program.totals import momentum_flows
+from taichimd.program.totals import Sums
 
 ARGON = LennardJones(**testing.ARGON, cutoff=6.0, truncation="force-shifted")
 
@@ -50,7 +50,7 @@ def lent(one):
     found = []
 
     def take(state, energy, virial):
-        found.extend([momentum_flows(state, energy, virial).ravel(), state.get("pos").ravel()])
+        found.extend([Sums(state).of("stress", energy, virial)[0, :6], state.get("pos").ravel()])
         found.append(state.kind.to_numpy()[state.sorted_of.to_numpy()])
 
     one.observe(take)

@@ -174,7 +174,7 @@ def test_one_atom_that_runs_away_is_named(name, speed):
     engine.advance(3, 0.1)
     velocities = engine.velocities()
     velocities[6] = speed
-    engine._state.set("vel", velocities)  # as a step may leave it: `set_state` refuses what is no number
+    engine.device.state.set("vel", velocities)  # as a step may leave it; `set_state` refuses it
     with pytest.raises(BlowUpError, match=r"exploded at step 4: atom 6 .* use a smaller time step"):
         engine.advance(100, 0.1)
     if speed > 1e4 or np.isnan(speed):

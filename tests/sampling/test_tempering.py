@@ -8,10 +8,9 @@ from ase.build import bulk
 from taichimd import LennardJones
 from taichimd.core import units
 from taichimd.estimators.average import average_of
-from taichimd.program.batch import Batch
+from taichimd.program.systems import Systems
 from taichimd.sampling.chain import MonteCarlo
 from taichimd.sampling.rates import Rate
-from taichimd.sampling.systems import OneSystem
 from taichimd.sampling.tempering import Chains, exchange, exponent
 
 pytestmark = pytest.mark.once
@@ -97,7 +96,7 @@ def test_exchanges_compare_enthalpies(pressure):
     ]
     # p V in eV: 1 GPa angstrom^3 is 1e-21 J.
     work = [(pressure or 0.0) * 8 * a**3 * 1e-21 / 1.602176634e-19 for a in sides]
-    enthalpies = [one.device.evaluate()[0] + pv for one, pv in zip(ladder, work, strict=True)]
+    enthalpies = [one.evaluate().energy + pv for one, pv in zip(ladder, work, strict=True)]
     betas = [1.602176634e-19 / (1.380649e-23 * t) for t in temperatures]
     expected = (betas[0] - betas[1]) * (enthalpies[0] - enthalpies[1])
     assert exponent(*ladder) == pytest.approx(expected, rel=3e-6)
@@ -125,8 +124,7 @@ def test_energies_are_those_of_the_temperatures(monkeypatch):
     def well(self, known=None):
         return [(float(0.15 * (one.positions() ** 2).sum()), None) for one in self.members]
 
-    monkeypatch.setattr(Batch, "energies", well)
-    monkeypatch.setattr(OneSystem, "energies", well)
+    monkeypatch.setattr(Systems, "energies", well)
     chains, seen = Chains(ladder, exchange=3), []
     for _ in range(1500):
         chains.advance(1)

@@ -62,10 +62,10 @@ def build(positions, cell, pbc, radius, lists=None, state=None):
         state = State(np.zeros(len(positions), np.int32), np.ones(len(positions)), "float64")
     state.set("pos", positions)
     lists = lists or VerletList(state)
-    frame, control = make_frame(cell, pbc), ti.ndarray(ti.i32, control_size(0))
-    lists.build(state, frame, radius, control)
+    frames, control = (make_frame(cell, pbc),), ti.ndarray(ti.i32, control_size(0))
+    lists.build(state, frames, radius, control)
     while lists.unfit(seen := Control(control.to_numpy())):
-        lists.grow(state, frame, control, seen)
+        lists.grow(state, frames, control, seen)
     return lists, state
 
 

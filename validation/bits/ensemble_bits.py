@@ -94,14 +94,13 @@ def settings_of(kind: Any) -> dict[str, Any]:
 def follow(system: Any, steps: int, more: dict[str, Any]) -> dict[str, Any]:
     """One run: hash of its end, potential energy (eV), builds of the list; whether a restart ends alike."""
     from taichimd.program.engine import Engine
+    from taichimd.program.systems import Systems
 
-    class Stepped(Engine):
-        _fused = not more.get("plain")
-
+    Systems._fused = not more.get("plain")
     more = {name: value for name, value in more.items() if name != "plain"}
-    engine = Stepped(system.atoms, system.forcefield(), **more)
+    engine = Engine(system.atoms, system.forcefield(), **more)
     engine.advance(steps, system.timestep)
-    again = Stepped(system.atoms, system.forcefield(), **more)
+    again = Engine(system.atoms, system.forcefield(), **more)
     # As a checkpoint keeps it.
     again.set_state(
         positions=engine.positions(), velocities=engine.velocities(), forces=engine.forces(),

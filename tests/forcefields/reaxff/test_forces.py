@@ -58,7 +58,7 @@ class Bench:
         self.engine.evaluate()
         n = len(positions)
         terms = self.evaluator._bonded.bonds.terms.to_numpy().reshape(-1, n)[: FIRST_NONBONDED + 1]
-        order = self.engine._state.sorted_of.to_numpy()
+        order = self.engine.device.state.sorted_of.to_numpy()
         q = self.charges
         coulomb = q * (self.dense.screening(positions, cell) @ q)
         return terms[:, order], CONSTANTS["consistent"].coulomb / 2 * coulomb

@@ -101,7 +101,7 @@ def test_forces_of_each_term_are_its_derivative(term):
         found = evaluator._bonded.bonds.terms.to_numpy().reshape(len(TERMS), -1)
         rest = np.delete(found[: FIRST_NONBONDED + 1], TERMS.index(term), axis=0)
         assert abs(rest).max() < 1e-20, "another term acts"
-        return found[TERMS.index(term), engine._state.sorted_of.to_numpy()]
+        return found[TERMS.index(term), engine.device.state.sorted_of.to_numpy()]
 
     expected = slopes(values, positions, directions)
     engine.set_state(positions=positions)

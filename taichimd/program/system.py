@@ -1,0 +1,295 @@
+"""One of several systems on the device, as a simulation and its observers see it."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from taichimd.core import units
+from taichimd.core.arrays import Array
+from taichimd.core.errors import SettingsError, TaichimdError
+from taichimd.core.matrix3 import determinant
+from taichimd.program.device import Device
+from taichimd.program.extract import Extract
+from taichimd.program.heat import HeatCurrent
+from taichimd.program.results import Evaluation, NotCopied, Thermo
+from taichimd.program.totals import stress_of
+from taichimd.system.checks import (
+    check_digits,
+    check_positions,
+    check_shape,
+    check_turns,
+    check_vectors,
+)
+from taichimd.system.constraints import of_free
+from taichimd.system.frame import Frame, make_frame
+from taichimd.system.state import State
+
+if TYPE_CHECKING:
+    from taichimd.program.systems import Systems
+
+
+class System(NotCopied):
+    """A system of `Systems`; of a batch, a member.
+
+    Attributes:
+        systems, number: whose it is.
+        n_atoms, symbols, masses, pbc, fixed, ensemble, forcefield, precision, decomposition, backend: as of
+            `Engine`.
+    """
+
+    instead = "make another batch"
+
+    def __init__(self, systems: "Systems", number: int) -> None:
+        self.systems, self.number = systems, number
+        self.symbols, self.masses = systems.symbols[number], systems.masses[number]
+        self.pbc, self.fixed = systems.pbc[number], systems.fixed[number]
+        self.n_atoms, self._part = len(self.symbols), systems.state.parts[number]
+        self._bath = systems.baths.rows[number]
+        self.ensemble = self._bath.ensemble
+        self.forcefield, self.precision = systems.forcefield, systems.precision
+        self.decomposition, self.backend = systems.decomposition, systems.backend
+        self._extract: Extract | None = None
+
+    @property
+    def error(self) -> TaichimdError | None:
+        """Why the system has stopped; None if it has not."""
+        stopped = self.systems.stopped.get(self.number)
+        return None if stopped is None else stopped.error
+
+    @property
+    def device(self) -> Device:
+        """Kernels and arrays of all systems."""
+        return self.systems.device
+
+    @property
+    def step(self) -> int:
+        """Step counter: that of all systems, or of the step that failed."""
+        stopped = self.systems.stopped.get(self.number)
+        return self.systems.step if stopped is None else stopped.step
+
+    # State, in the user's order and in float64.
+
+    def positions(self) -> Array:
+        """(n, 3) angstrom, never folded into the cell."""
+        stopped = self.systems.stopped.get(self.number)
+        return self._vectors("pos") if stopped is None else stopped.positions.copy()
+
+    def velocities(self) -> Array:
+        """(n, 3) angstrom per internal time unit (ASE's)."""
+        stopped = self.systems.stopped.get(self.number)
+        return of_free(self._vectors("vel"), self.fixed) if stopped is None else stopped.velocities.copy()
+
+    def forces(self) -> Array:
+        """(n, 3) eV/angstrom at the present positions, of fixed atoms, too."""
+        self._check_going()
+        return self._vectors("force")
+
+    def _vectors(self, name: str) -> Array:
+        own = self.systems.vectors(name)[self._part]
+        return own.copy() if self.systems.state.batch else own
+
+    @property
+    def cell(self) -> Array:
+        """(3, 3) angstrom, cell vectors in rows; after steps with a barostat it waits for the device."""
+        stopped = self.systems.stopped.get(self.number)
+        return self.systems.cells.vectors(self.number) if stopped is None else stopped.cell.copy()
+
+    @property
+    def frame(self) -> Frame:
+        """The lattice."""
+        if self.error is not None:
+            return make_frame(self.cell, self.pbc)
+        return self.systems.cells.frame(self.number)
+
+    @property
+    def volume(self) -> float | None:
+        """Volume of the cell (angstrom^3) if it is periodic in three directions, else None."""
+        return abs(determinant(self.cell)) if self.pbc.all() else None
+
+    def set_state(
+        self,
+        *,
+        positions: Array | None = None,
+        velocities: Array | None = None,
+        forces: Array | None = None,
+        step: int | None = None,
+        cell: Array | None = None,
+        bath: dict[str, Any] | None = None,
+    ) -> None:
+        """Set parts of the state, (n, 3) in the user's order; the list is kept as long as it holds.
+
+        Args:
+            positions: angstrom.
+            velocities: angstrom per internal time unit; those of fixed atoms become 0.
+            forces: eV/angstrom, of these positions (a restart); computed when needed if None, and in a batch.
+            step: the step counter, of a batch that of all systems.
+            cell: (3, 3) angstrom.
+            bath: of the thermostat, what `bath_state` returned.
+
+        Raises:
+            StructureError: as for a new engine.
+            SettingsError: a bath of another ensemble.
+        """
+        systems, number = self.systems, self.number
+        if cell is not None and not np.array_equal(cell, self.cell):
+            systems.set_cells({number: np.array(cell, float)})
+        if positions is not None:
+            positions = np.asarray(positions, float)
+            check_positions(positions, self.n_atoms)
+            check_turns(positions, systems.cells.frame(number))
+            check_digits(positions, self.precision)
+            systems.set_vectors("pos", {number: positions})
+        if velocities is not None:
+            velocities = np.asarray(velocities, float)
+            check_vectors(velocities, self.n_atoms, "velocity", "velocities")
+            systems.set_vectors("vel", {number: of_free(velocities, self.fixed)})
+        if forces is not None:
+            check_shape(np.asarray(forces), self.n_atoms, "forces")
+            # Of several systems they are known only if those of all are: they are computed, the same bits.
+            if not systems.state.batch:
+                systems.set_vectors("force", {number: np.asarray(forces, float)})
+        if step is not None:
+            systems.go_to(step)
+        if bath is not None:
+            systems.set_bath(number, bath)
+
+    def atom_states(self) -> dict[str, Array]:
+        """What contributions of the force field keep of each atom from step to step, (n,) each, by name."""
+        carried = self.systems.seen("carried", self.systems.state.carried_values)
+        return {name: values[self._part] for name, values in carried.items()}
+
+    def set_atom_states(self, states: dict[str, Array]) -> None:
+        """Set what `atom_states` returned.
+
+        Raises:
+            SettingsError: states of another force field, or of another number of atoms.
+        """
+        self.systems.set_carried(self.number, states)
+
+    def bath_state(self) -> dict[str, Any]:
+        """What a thermostat remembers from step to step, for a checkpoint; empty in NVE."""
+        return self._bath.state()
+
+    def atom_values(self) -> dict[str, Array]:
+        """What a frame shows of each atom, (n,) each, by name: states of contributions, charges (e)."""
+        systems = self.systems
+        carried = systems.seen("shown", lambda: systems.state.carried_values(shown=True))
+        of_all = {**carried, **self.device.of_terms("atom_values")}
+        return {name: values[self._part] for name, values in of_all.items()}
+
+    def bonds(self) -> Any:
+        """The `forcefields.reaxff.bond_table.BondTable` of the present positions; None without bonds.
+
+        Raises:
+            CapacityError: it does not fit the memory.
+        """
+        return self.device.bonds()
+
+    def energy_terms(self) -> dict[str, float]:
+        """Energy of each term (eV) of a contribution that knows them, at the present positions."""
+        return self.device.of_terms("terms")
+
+    def _check_going(self) -> None:
+        if self.error is not None:
+            raise self.error
+
+    # Evaluation.
+
+    def evaluate(self) -> Evaluation:
+        """Energies, forces and virials at the present positions; the state is not disturbed."""
+        self._check_going()
+        systems = self.systems
+        total = systems.sums("totals")[self.number]
+        energies, virials = (of_all[self._part] for of_all in systems.outputs())
+        if systems.state.batch:
+            energies, virials = energies.copy(), virials.copy()
+        stress = stress_of(total[2:].reshape(3, 3), self.cell)
+        charges = self.device.of_terms("atom_values").get("charges")
+        return Evaluation(float(total[0]), energies, self.forces(), virials, stress, charges)
+
+    def thermo(self) -> Thermo:
+        """Totals at the present positions and velocities, in the units of `Thermo`."""
+        self._check_going()
+        total = self.systems.sums("totals")[self.number]
+        potential, kinetic, virial = float(total[0]), float(total[1]), total[2:].reshape(3, 3)
+        stress = stress_of(virial, self.cell) if self.pbc.all() else None
+        pressure = None
+        if self.volume is not None and self.forcefield.has_virial:
+            trace = float(np.trace(virial))
+            self._bath.check_sums(trace, 2.0 * kinetic)
+            pressure = (2.0 * kinetic + trace) / (3.0 * self.volume) / units.GPA
+        temperature = 2.0 * kinetic / (self._bath.freedom * units.KB)
+        received = self._bath.received()
+        conserved = None if received is None else potential + kinetic + received
+        totals = self.step, potential, kinetic, temperature, pressure, self.volume, stress, conserved
+        return Thermo(*totals, self.device.charge_iterations())
+
+    def pressures(self) -> Array | None:
+        """Pressure along xx, yy, zz, yz, xz, xy, with the kinetic part, (6,) GPa.
+
+        None unless periodic in three directions, with a potential that has a virial. The mean of the first
+        three is `thermo().pressure`.
+        """
+        self._check_going()
+        if self.volume is None or not self.forcefield.has_virial:
+            return None
+        return np.asarray(self.systems.sums("stress")[self.number][:6] / self.volume / units.GPA)
+
+    def heat_current(self) -> HeatCurrent:
+        """Heat current at the present positions and velocities, added up on the device.
+
+        The stepping kernels know nothing of it: each call takes what the last kernel of `advance` has left,
+        and costs one sum over atoms.
+
+        Returns:
+            Potential and kinetic part, (3,) each, eV angstrom per internal time unit; see `program.heat`.
+
+        Raises:
+            PropertyError: a force field with charges.
+        """
+        self._check_going()
+        self.forcefield.check_heat_current()
+        return HeatCurrent(*self.systems.sums("heat")[self.number][:6].reshape(2, 3))
+
+    def observe(self, take: Callable[[State, Any, Any], None]) -> None:
+        """Lend the device's arrays, of a batch copies, to a sampler (`taichimd.observables.samplers`).
+
+        Args:
+            take: called with the state, the energies (n) and the virials (9n) of the atoms at the present
+                positions, all in spatial order. It may read them during the call; a later step replaces them.
+        """
+        self._check_going()
+        systems = self.systems
+        systems.evaluate()
+        state, outputs = systems.state, self.device.outputs
+        if not state.batch:
+            take(state, *outputs)
+            return
+        if self._extract is None:
+            species = sorted(set(self.symbols))
+            kinds = np.array([species.index(symbol) for symbol in self.symbols], np.int32)
+            self._extract = Extract(State(kinds, self.masses, self.precision, self.fixed))
+        take(*self._extract.take(state, outputs, self._part.start))
+
+    # Time.
+
+    def advance(self, n_steps: int, timestep: float) -> None:
+        """Refuse: systems of a batch step together.
+
+        Raises:
+            SettingsError: always.
+        """
+        raise SettingsError("systems of a batch step together: call the batch's own run or advance")
+
+    def warm_up(self) -> float:
+        """Compile what a run needs without changing the state; returns the seconds it took."""
+        return self.systems.warm_up()
+
+    def synchronize(self) -> None:
+        """Wait for the device."""
+        self.systems.synchronize()
+
+    def statistics(self) -> dict[str, Any]:
+        """Figures of neighbour lists, of all systems, and of a charge equilibration, for reports."""
+        return self.systems.statistics()

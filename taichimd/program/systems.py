@@ -1,0 +1,391 @@
+"""Any number of systems on the device: one `Device` for all.
+
+The atoms stand one system after the other. Lists hold no pair of two systems, and sums are those of each
+system: nothing else knows that there are several (docs/decisions, 022).
+"""
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from ase import Atoms
+from numpy.typing import NDArray
+
+from taichimd.core import units
+from taichimd.core.arrays import Array
+from taichimd.core.errors import StructureError, TaichimdError
+from taichimd.core.matrix3 import determinant
+from taichimd.core.runtime import start, ti
+from taichimd.ensembles.barostats.base import Barostat
+from taichimd.ensembles.bath import Baths
+from taichimd.ensembles.registry import NVE, Ensemble
+from taichimd.forcefields.base import ForceField
+from taichimd.forcefields.bound import Bound
+from taichimd.neighbours.control import NONE
+from taichimd.program import explosion
+from taichimd.program.accepted import accepted, check_system
+from taichimd.program.batchable import called
+from taichimd.program.decomposition import by_tuple, choose
+from taichimd.program.device import Device, Energy
+from taichimd.program.groups import Choice
+from taichimd.program.results import NotCopied
+from taichimd.program.system import System
+from taichimd.system.cell import Cells
+from taichimd.system.checks import (
+    check_all_pairs,
+    check_all_pairs_of,
+    check_atoms,
+    check_neighbours,
+    check_options,
+    check_steps,
+)
+from taichimd.system.constraints import check_fixed, of_free
+from taichimd.system.frame import make_frame
+from taichimd.system.state import State
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """A system that has diverged, as it was after the failed step.
+
+    Attributes:
+        error: why. step: that failed.
+        positions, velocities: (n, 3) angstrom, and angstrom per internal time unit. cell: (3, 3) angstrom.
+    """
+
+    error: TaichimdError
+    step: int
+    positions: Array
+    velocities: Array
+    cell: Array
+
+
+class Systems(NotCopied):
+    """Systems under one force field, which the same kernels evaluate and integrate.
+
+    If one diverges, `advance` raises; a `Batch` goes on without it.
+
+    Args:
+        systems, forcefield, backend, precision, skin, ensembles, decomposition, fixed: as for `Batch`.
+        driving_force: as for `Engine`, of a single system.
+
+    Raises:
+        TaichimdError: as for `Engine` and `Batch`.
+
+    Attributes:
+        forcefield, precision, backend, decomposition: as given, or as chosen.
+        symbols, masses, pbc, fixed: of each system.
+        device, state, baths, cells: of all.
+        n_systems: how many. step: steps done. alive: numbers of those that go on. stopped: the others.
+    """
+
+    _fused = True  # False: the plain stepper (`program.steps.step`), for tests
+
+    def __init__(
+        self,
+        systems: Sequence[Atoms],
+        forcefield: ForceField | Sequence[Any],
+        *,
+        backend: str = "auto",
+        precision: str = "float64",
+        skin: float | None = None,
+        ensembles: Ensemble | Sequence[Ensemble] | None = None,
+        decomposition: str = "auto",
+        fixed: Sequence[NDArray[np.bool_] | None] | None = None,
+        driving_force: tuple[float, float, float] | None = None,
+    ) -> None:
+        check_options(precision, skin)
+        self.forcefield = accepted(forcefield, precision, decomposition, driving_force is not None)
+        self.precision, self.n_systems = precision, len(systems)
+        for number, atoms in enumerate(systems):
+            with self.named(number):
+                check_atoms(atoms)
+        # Before binding, which may run a kernel and so start the default backend.
+        self.backend = start(backend)
+        self.symbols = [list(atoms.symbols) for atoms in systems]
+        self.masses = [atoms.get_masses().astype(float) for atoms in systems]
+        self.pbc = [atoms.pbc.copy() for atoms in systems]
+        bounds, species = self._bind()
+        terms = [bound.terms for bound in bounds]
+        all_pairs = self.forcefield.enumeration == "all-pairs"
+        each = list(ensembles) if isinstance(ensembles, Sequence) else [ensembles or NVE()] * len(systems)
+        self.fixed: list[NDArray[np.bool_] | None] = []
+        many_body = any(one.many_body or one.passes for one in terms)
+        for number, (atoms, ensemble) in enumerate(zip(systems, each, strict=True)):
+            with self.named(number):
+                self._check(atoms, many_body)
+                if all_pairs:
+                    check_all_pairs_of(ensemble.moves_cell, driving_force)
+                if isinstance(ensemble, Barostat):
+                    self.forcefield.check_virial("a barostat")
+                    ensemble.check_cell(atoms.cell.array, atoms.pbc)
+                self.fixed.append(check_fixed(None if fixed is None else fixed[number], len(atoms)))
+        self.decomposition = choose(decomposition, terms, all_pairs, self.backend)
+        self.state = state = State(
+            _joined([species.index(s) for s in own] for own in self.symbols).astype(np.int32),
+            _joined(self.masses),
+            precision,
+            _joined(
+                np.zeros(len(m), bool) if f is None else f
+                for m, f in zip(self.masses, self.fixed, strict=True)
+            ),
+            sizes=[len(atoms) for atoms in systems],
+        )
+        vectors = [atoms.cell.array for atoms in systems]
+        self.cells = Cells(vectors, self.pbc, state.system if state.batch else None)
+        self.baths = Baths(each, self.masses, self.cells, self.fixed, driving_force)
+        for number, (ensemble, cell) in enumerate(zip(each, vectors, strict=True)):
+            if isinstance(ensemble, Barostat):
+                with self.named(number):
+                    wanted = 3.0 * ensemble.most_pressure * units.GPA * abs(determinant(cell))
+                    bath = self.baths.rows[number]
+                    bath.check_sums(wanted, bath.freedom * units.KB * ensemble.temperature)
+        state.set("pos", _joined(atoms.positions for atoms in systems))
+        state.set(
+            "vel", _joined(of_free(a.get_velocities(), f) for a, f in zip(systems, self.fixed, strict=True))
+        )
+        self.step = 0
+        self.alive = list(range(len(systems)))
+        self.stopped: dict[int, Stopped] = {}
+        self._members: list[System] = []
+        self._seen: dict[str, Any] = {}
+        chosen = tuple(by_tuple(self.decomposition, one) for one in terms)
+        outer = None if skin is None else float(skin)
+        choice = Choice(bounds, chosen, self.backend, all_pairs, outer, batch=state.batch)
+        with self.evaluating():
+            self.device = Device(state, choice, self.baths, fused=self._fused)
+
+    def _bind(self) -> tuple[tuple[Bound, ...], list[str]]:
+        """The force field for the elements of all systems; an error names the first that it does not know."""
+        of_each = [tuple(sorted(set(symbols))) for symbols in self.symbols]
+        bounds: tuple[Bound, ...] = ()
+        for kinds in dict.fromkeys(of_each):
+            with self.named(of_each.index(kinds)):
+                bounds = self.forcefield.bind(list(kinds))
+        species = sorted(set().union(*of_each))
+        return bounds if len(set(of_each)) == 1 else self.forcefield.bind(species), species
+
+    def _check(self, atoms: Atoms, many_body: bool) -> None:
+        """Refuse a structure that does not suit the force field."""
+        forcefield, frame = self.forcefield, make_frame(atoms.cell.array, atoms.pbc)
+        check_system(forcefield, atoms, frame, self.precision)
+        check_neighbours(forcefield.list_cutoff, many_body, frame, atoms.positions)
+        if forcefield.enumeration == "all-pairs":
+            check_all_pairs(frame, forcefield.cutoff, many_body)
+
+    def named(self, number: int) -> AbstractContextManager[None]:
+        """Errors within are of this system; those of a batch have its name."""
+        return nullcontext()
+
+    def evaluating(self) -> AbstractContextManager[None]:
+        """Errors within are of an evaluation of all systems; those of a batch say what concerns a batch."""
+        return nullcontext()
+
+    @property
+    def members(self) -> list[System]:
+        """Each system, as a simulation sees it; a single one is made anew, so that nothing holds itself."""
+        return self._members or [System(self, number) for number in range(self.n_systems)]
+
+    # What systems ask for. Of several it is read once for all of them, until something changes.
+
+    def seen(self, name: str, read: Callable[[], Any]) -> Any:
+        """What `read` returns; of several systems once for each state."""
+        if not self.state.batch:
+            return read()
+        if name not in self._seen:
+            self._seen[name] = read()
+        return self._seen[name]
+
+    def forget(self) -> None:
+        """The state has changed."""
+        self._seen.clear()
+
+    def vectors(self, name: str) -> Array:
+        """(n, 3) of all systems: "pos", "vel" or "force"."""
+        if name == "force":
+            with self.evaluating():
+                self.device.need_forces()
+        return np.asarray(self.seen(name, lambda: self.state.get(name)))
+
+    def outputs(self) -> tuple[Array, Array]:
+        """(n,) energies and (n, 3, 3) virials, eV, of all systems."""
+
+        def read() -> tuple[Array, Array]:
+            self.evaluate()
+            order = self.state.sorted_of.to_numpy()
+            energies, virials = (array.to_numpy() for array in self.device.outputs)
+            virials = virials.reshape(-1, 3, 3)
+            return energies[order].astype(float, copy=False), virials[order].astype(float, copy=False)
+
+        found: tuple[Array, Array] = self.seen("outputs", read)
+        return found
+
+    def sums(self, what: str) -> Array:
+        """(systems, columns) of `program.totals`."""
+
+        def read() -> Array:
+            self.evaluate()
+            return self.device.sums(what)
+
+        return np.asarray(self.seen(f"sums {what}", read))
+
+    def evaluate(self) -> None:
+        """Energies, forces and virials of the present positions of all systems."""
+        with self.evaluating():
+            self.device.need_outputs()
+
+    def energies(self, known: Sequence[float | None] | None = None) -> list[Energy]:
+        """Of all systems, as `Device.energies`."""
+        with self.evaluating():
+            return self.device.energies(known)
+
+    def system_of(self, atom: int) -> int:
+        """The system of an atom."""
+        return self.state.system_of(atom)
+
+    # Other states.
+
+    def set_vectors(self, name: str, values: Mapping[int, Array]) -> None:
+        """Other positions ("pos"), velocities ("vel") or forces ("force") of some systems, (n, 3) each."""
+        if self.state.batch:
+            of_all = self.state.get(name)
+            for number, own in values.items():
+                of_all[self.state.parts[number]] = own
+        else:
+            of_all = values[0]
+        self.state.set(name, of_all)
+        self.forget()
+        if name == "pos":
+            self.device.moved()
+        elif name == "force":
+            self.device.forces_known, self.device.evaluated = True, False
+
+    def set_cells(self, cells: Mapping[int, Array]) -> None:
+        """Other cells of some systems, (3, 3) angstrom each.
+
+        Raises:
+            StructureError: no volume along the periodic directions, or too thin where there are no lists.
+        """
+        if self.forcefield.enumeration == "all-pairs":
+            for number, own in cells.items():
+                check_all_pairs(make_frame(own, self.pbc[number]), self.forcefield.cutoff, many_body=False)
+        self.cells.set(cells)
+        self.device.jumped(True)
+        self.outdate()
+
+    def outdate(self) -> None:
+        """Cells are others than those of forces and lists."""
+        self.forget()
+        self.device.forces_known = self.device.evaluated = False
+        # A deformed lattice moves pairs apart in a way the displacement test does not see.
+        self.device.lists.outdate()
+
+    def set_bath(self, number: int, state: dict[str, Any]) -> None:
+        """What the thermostat of a system remembers, and with a barostat its cell.
+
+        Raises:
+            SettingsError: the state of another ensemble.
+        """
+        before = self.cells.vectors(number)
+        self.baths.rows[number].set_state(state)
+        self.forget()
+        if self.baths.moves_cell:
+            self.device.acted()
+            if np.array_equal(self.cells.vectors(number), before):
+                self.device.lists.outdate()
+            else:
+                self.outdate()
+
+    def set_carried(self, number: int, states: dict[str, Array]) -> None:
+        """What contributions keep of each atom of a system, (n,) each, by name.
+
+        Raises:
+            SettingsError: states of another force field, or of another number of atoms.
+        """
+        of_all = states
+        if self.state.batch:
+            of_all = {**states, **self.state.carried_values()}
+            for name in states.keys() & self.state.carried_values().keys():
+                of_all[name][self.state.parts[number]] = states[name]
+        self.state.set_carried(of_all)
+        self.forget()
+        self.device.jumped(False)
+
+    def go_to(self, step: int) -> None:
+        """Another step counter."""
+        if step != self.step:
+            self.baths.leave(self.step)
+            self.step = step
+
+    # Time.
+
+    def advance(self, n_steps: int, timestep: float) -> None:
+        """Steps of all systems that go on, as `Engine.advance`."""
+        check_steps(n_steps, timestep)
+        if n_steps == 0 or not self.alive:
+            return
+        self.forcefield.check_bounded()
+        for bath in self.baths.rows:
+            bath.ensemble.check_timestep(timestep)
+        with self.evaluating():
+            self.device.need_forces()
+            self.device.settle()
+            self.forget()
+            for step, blown in self.device.steps(self.step, n_steps, float(timestep), self._renew):
+                self.step = step
+                if blown != NONE:
+                    self.diverged(blown, timestep)
+        self.forget()
+
+    def _renew(self) -> None:
+        """Bring lists up to date; a system with atoms on top of each other has diverged."""
+        lists = self.device.lists
+        while True:
+            try:
+                self.device.renew()
+                return
+            except StructureError as error:
+                atom = lists.atom_too_close()
+                number = self.system_of(atom)
+                told = str(error).removeprefix(f"{called(number)}: ").split(";")[0]
+                first = int(self.state.firsts[number])
+                self.stop(number, explosion.exploded(self.step, told, atom - first), error)
+
+    def diverged(self, blown: int, timestep: float) -> None:
+        """Stop the systems whose atoms have gone too far in one step, or whose cell has.
+
+        Args:
+            blown: such an atom; or `RAN_AWAY - k`, of system k.
+            timestep: internal time units.
+        """
+        self.stop(0, explosion.of_step(System(self, 0), blown, self.device.reach.most_step2**0.5))
+
+    def stop(self, number: int, error: TaichimdError, cause: Exception | None = None) -> None:
+        """Stop a system that has diverged.
+
+        Raises:
+            TaichimdError: always; the state is that of the failed step.
+        """
+        self.device.explode()
+        raise error from cause
+
+    def warm_up(self) -> float:
+        """Compile what a run needs without changing the state; returns the seconds it took."""
+        begin = time.perf_counter()
+        self.device.warm_up(self.step)
+        return time.perf_counter() - begin
+
+    def statistics(self) -> dict[str, Any]:
+        """Figures of neighbour lists, and of a charge equilibration, for reports."""
+        return {**self.device.statistics(), "decomposition": self.decomposition}
+
+    def synchronize(self) -> None:
+        """Wait for the device."""
+        ti.sync()
+
+
+def _joined(parts: Iterable[Any]) -> NDArray[Any]:
+    return np.concatenate([np.asarray(part) for part in parts])
