@@ -14,7 +14,7 @@ def of_step(engine: Any, atom: int, jump: float) -> BlowUpError:
     """The error of a step in which an atom went too far, or the cell changed too fast.
 
     Args:
-        engine: an `Engine` or a `Member`, with the state of the failed step.
+        engine: a `System`, with the state of the failed step.
         atom: its number, or `RAN_AWAY`.
         jump: how far atoms may go, angstrom.
     """

@@ -87,7 +87,7 @@ def require_finite(energy: float, forces: Array, engine: Any) -> None:
     Args:
         energy: eV.
         forces: (n, 3) eV/angstrom, in the user's order.
-        engine: an `Engine` or `Member` at this configuration.
+        engine: a `System` at this configuration.
 
     Raises:
         EvaluationError: naming the first atom whose force is not finite, or the energy, and what to look at:

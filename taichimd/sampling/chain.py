@@ -82,7 +82,7 @@ class MonteCarlo(Metropolis, NotCopied):
         StructureError, MissingParameterError, BackendError, CapacityError: as for `Engine`.
 
     Attributes:
-        system: where the atoms are, an `Engine` or a `Member`; what it has besides `advance`, the chain has.
+        system: where the atoms are, a `System`; what it has besides `advance`, the chain has.
         group, number: of systems on the same device, and which of them; see `tempering.Chains`.
         moves, volume_moves, exchanges, check, step: as of `Metropolis`.
         free: number of atoms that move.
