@@ -305,11 +305,12 @@ class Systems(NotCopied):
         Raises:
             SettingsError: states of another force field, or of another number of atoms.
         """
-        of_all = states
-        if self.state.batch:
-            of_all = {**states, **self.state.carried_values()}
-            for name in states.keys() & self.state.carried_values().keys():
-                of_all[name][self.state.parts[number]] = states[name]
+        of_all = self.state.carried_values() if self.state.batch else {}
+        if of_all.keys() == states.keys():
+            for name, own in states.items():
+                of_all[name][self.state.parts[number]] = own
+        else:
+            of_all = states
         self.state.set_carried(of_all)
         self.forget()
         self.device.jumped(False)
