@@ -37,7 +37,7 @@ class Group:
             for one, energy in zip(chains, self.systems.energies(), strict=True):
                 one.known = one.known or energy
         before = [
-            (chain, one, {"positions": one.positions(), "cell": one.cell}, chain.step, chain.bath_state())
+            (chain, one, one.positions(), one.cell, chain.step, chain.bath_state())
             for chain, one in zip(chains, self.systems.members, strict=True)
             if len(chains) > 1
         ]
@@ -47,8 +47,8 @@ class Group:
                 for one in chains:
                     one.count_sweep()
         except BaseException:
-            for chain, system, place, step, state in before:
-                system.set_state(**place)
+            for chain, system, positions, cell, step, state in before:
+                system.set_state(positions=positions, cell=cell)
                 chain.step = step
                 chain.restore(state)
             raise
