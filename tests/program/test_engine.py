@@ -1,6 +1,8 @@
 """The engine in motion: conservation, and results that depend on the input alone, to the last bit."""
 
+import gc
 import os
+from weakref import ref
 
 import numpy as np
 import pytest
@@ -365,6 +367,20 @@ def test_single_precision_repeats_its_bits_too(name):
     for _ in range(8):
         second.advance(5, dt)
     assert_same_bits(state(second), state(first))
+
+
+@pytest.mark.once
+def test_memory_of_an_engine_does_not_wait_for_the_garbage_collector():
+    engine, dt = made("lj")
+    engine.advance(2, dt)
+    engine.thermo(), engine.evaluate(), engine.systems.members
+    held = [ref(one) for one in (engine, engine.systems, engine.device, engine.device.state)]
+    gc.disable()
+    try:
+        del engine
+        assert [one() for one in held] == [None] * 4
+    finally:
+        gc.enable()
 
 
 @pytest.mark.once  # compares both
