@@ -6,6 +6,7 @@ dummy sites, names that mean no element.
 
 import re
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from ase.data import atomic_numbers
 from taichimd.core.errors import StructureError
 from taichimd.io.elements import HEAVY_HYDROGEN
 
+_PLACES = [f"_atom_site_{kind}_{axis}" for kind in ("fract", "Cartn") for axis in "xyz"]
 _WHOLE = 1e-3
 """By which an occupancy may be off 1: files round it."""
 _SYMBOL = re.compile(r"([A-Za-z]+)([0-9]*[+-]?[0-9]*)")
@@ -34,6 +36,37 @@ def read_cif(path: Path, frame: int | None) -> tuple[Atoms, list[str]]:
     Raises:
         StructureError: a site that is partly occupied, disordered, a dummy, or no element; no such block.
     """
+    blocks = _blocks(path)
+    wanted = -1 if frame is None else frame
+    if not -len(blocks) <= wanted < len(blocks):
+        raise StructureError(
+            f"trajectory {path} has {len(blocks)} frames; from_frame = {frame}: expected {-len(blocks)} to "
+            f"{len(blocks) - 1}"
+        )
+    block = blocks[wanted]
+    notes = []
+    if frame is None and len(blocks) > 1:
+        names = ", ".join(one.name for one in blocks[:5])
+        notes.append(
+            f"{path.name} has {len(blocks)} data blocks with a structure ({names}); {block.name} is taken "
+            "(--from-frame takes another)"
+        )
+    atoms, told = _of_block(block, path)
+    return atoms, notes + told
+
+
+def cif_structures(path: Path) -> Iterator[tuple[Atoms, list[str]]]:
+    """The structures of all data blocks, each as of `read_cif`.
+
+    Raises:
+        StructureError: as `read_cif`.
+    """
+    for block in _blocks(path):
+        yield _of_block(block, path)
+
+
+def _blocks(path: Path) -> list[Any]:
+    """Data blocks with a structure."""
     from ase.io.cif import parse_cif
 
     where = f"structure file {path}"
@@ -49,24 +82,22 @@ def read_cif(path: Path, frame: int | None) -> tuple[Atoms, list[str]]:
             f"{where} cannot be read: no data block with symbols and coordinates (_atom_site_fract_x ...) "
             "of atoms"
         )
-    wanted = -1 if frame is None else frame
-    if not -len(blocks) <= wanted < len(blocks):
-        raise StructureError(
-            f"trajectory {path} has {len(blocks)} frames; from_frame = {frame}: expected {-len(blocks)} to "
-            f"{len(blocks) - 1}"
-        )
-    block = blocks[wanted]
-    notes = []
-    if frame is None and len(blocks) > 1:
-        names = ", ".join(one.name for one in blocks[:5])
-        notes.append(
-            f"{path.name} has {len(blocks)} data blocks with a structure ({names}); {block.name} is taken "
-            "(--from-frame takes another)"
-        )
-    _check_sites(block, where)
+    return blocks
+
+
+def _of_block(block: Any, path: Path) -> tuple[Atoms, list[str]]:
+    """Atoms of a data block, and remarks."""
+    _check_sites(block, f"structure file {path}")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         atoms: Atoms = block.get_atoms(fractional_occupancies=False)
+    notes = []
+    hidden = _column(block, "_atom_site_attached_hydrogens", len(block["_atom_site_type_symbol"]))
+    if any(isinstance(count, int) and count > 0 for count in hidden):
+        notes.append(
+            f"{path.name} has hydrogen atoms without a place (_atom_site_attached_hydrogens); they are "
+            "missing here"
+        )
     if block.get_cellpar() is None:
         notes.append(f"{path.name} has no cell, so the structure is not periodic")
     return atoms, notes
@@ -117,7 +148,16 @@ def _check_sites(block: Any, where: str) -> None:
     for label, flag in zip(labels, _column(block, "_atom_site_calc_flag", n), strict=True):
         if str(flag).lower() == "dum":
             raise StructureError(f"{where}: site {label} is a dummy (_atom_site_calc_flag dum); delete it")
+    _check_places(block, labels, where)
     block._tags["_atom_site_type_symbol"] = symbols
+
+
+def _check_places(block: Any, labels: list[str], where: str) -> None:
+    """Refuse a coordinate that is unknown."""
+    for name in _PLACES:
+        for label, place in zip(labels, _column(block, name, len(labels)), strict=True):
+            if place is not None and not isinstance(place, int | float):
+                raise StructureError(f"{where}: {name} of site {label} is {place!r}; expected a number")
 
 
 def _known(symbol: str) -> bool:

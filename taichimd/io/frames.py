@@ -14,9 +14,11 @@ from taichimd.core.arrays import Array
 from taichimd.core.errors import StructureError
 from taichimd.core.units import PS
 from taichimd.io.lammps_dump import Dump, identified, is_dump
+from taichimd.io.other_formats import dropped_or_guessed, format_of
 from taichimd.io.report import read_report
-from taichimd.io.xyz import each_frame, has_heavy_hydrogen
+from taichimd.io.structures import each_structure
 from taichimd.settings.types import NONE
+from taichimd.system.checks import check_occupancies
 
 VELOCITY_COLUMNS = ("vel", "velo", "velocity", "velocities")
 """Columns of other programs, whose unit no file states."""
@@ -261,9 +263,16 @@ def _of_ase(path: Path, more: dict[str, Any]) -> Iterator[_Image]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            heavy = has_heavy_hydrogen(path)
-            images = each_frame(path) if heavy else iread(path, index=":", do_not_split_by_at_sign=True)
-            for image in images:
+            own = each_structure(path, None)
+            if own is not None:
+                for image, notes in own:
+                    more["notes"] += [note for note in notes if note not in more["notes"]]
+                    yield _from_ase(image, more)
+                return
+            for number, image in enumerate(iread(path, index=":", do_not_split_by_at_sign=True)):
+                check_occupancies(image, f"trajectory {path}")
+                if number == 0:
+                    more["notes"] += dropped_or_guessed(path, image, format_of(path))
                 yield _from_ase(image, more)
     except StructureError:
         raise

@@ -10,7 +10,7 @@ from ase import Atoms
 from taichimd.core.errors import StructureError
 
 _POSCAR = "vasp"
-_OWN_UNITS = {"cfg": "AtomEye CFG", "gpumd": "GPUMD's xyz.in"}
+_OWN_UNITS = {"cfg": "AtomEye CFG", "gpumd": "GPUMD's xyz.in", "netcdftrajectory": "NetCDF trajectories"}
 """Formats whose velocities ASE takes for its own unit, which the file need not have."""
 _FLAG = re.compile(r"[TF]")
 
@@ -64,12 +64,26 @@ def read_other(path: Path, frame: int | None) -> tuple[Atoms, list[str]]:
                 raise
     if not isinstance(atoms, Atoms):
         raise StructureError(f"structure file {path} holds no structure")
-    check = {_POSCAR: _of_poscar, "gromacs": _of_gro, "res": _of_res, "sdf": _of_sdf}.get(name or "")
-    notes += check(path, atoms) if check is not None else []
+    return atoms, notes + dropped_or_guessed(path, atoms, name)
+
+
+def dropped_or_guessed(path: Path, atoms: Atoms, name: str | None) -> list[str]:
+    """Remarks on what ASE's reader dropped and guessed; velocities whose unit it guessed leave the atoms.
+
+    Args:
+        path: the file.
+        atoms: a frame of the file, as ASE read it.
+        name: ASE's name of the format.
+
+    Raises:
+        StructureError: something was guessed wrongly.
+    """
+    check = _CHECKS.get(name or "")
+    notes = check(path, atoms) if check is not None else []
     if name in _OWN_UNITS and atoms.has("momenta"):
         del atoms.arrays["momenta"]
         notes.append(f"velocities of {_OWN_UNITS[name]} have no agreed unit and are not used")
-    return atoms, notes
+    return notes
 
 
 def _check_frame(path: Path, frame: int, options: dict[str, Any]) -> None:
@@ -161,7 +175,28 @@ def _of_res(path: Path, atoms: Atoms) -> list[str]:
     return []
 
 
-def _of_sdf(path: Path, atoms: Atoms) -> list[str]:
-    """Further molecules, which ASE does not read."""
-    count = sum(line.startswith("$$$$") for line in _lines(path))
-    return [f"{path.name} has {count} molecules; the first is taken"] if count > 1 else []
+def _of_castep(path: Path, atoms: Atoms) -> list[str]:
+    """Sites that several elements share, which ASE takes for as many atoms."""
+    for number, line in enumerate(_lines(path), start=1):
+        if "MIXTURE" in re.split("[!#;]", line.upper())[0]:
+            raise StructureError(
+                f"structure file {path}, line {number}: {line.split()[0]} shares its site with other "
+                "elements (MIXTURE); expected one atom on each site"
+            )
+    return []
+
+
+def _of_molecule(path: Path, atoms: Atoms) -> list[str]:
+    """Isotopes and further molecules, which ASE does not read."""
+    lines, notes = _lines(path), []
+    old = [line[34:36].strip() for line in lines[4 : 4 + len(atoms)]]
+    if any(line.startswith("M  ISO") for line in lines) or any(one not in ("", "0") for one in old):
+        notes.append(f"isotopes of {path.name} are not used: elements have their mean masses")
+    count = sum(line.startswith("$$$$") for line in lines)
+    return notes + ([f"{path.name} has {count} molecules; the first is taken"] if count > 1 else [])
+
+
+_CHECKS = {
+    _POSCAR: _of_poscar, "gromacs": _of_gro, "res": _of_res, "castep-cell": _of_castep,
+    "mol": _of_molecule, "sdf": _of_molecule,
+}  # fmt: skip

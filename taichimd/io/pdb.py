@@ -2,6 +2,7 @@
 
 import io
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -44,8 +45,27 @@ def read_pdb(path: Path, frame: int | None) -> tuple[Atoms, list[str]]:
         notes.append(
             f"{path.name} has {len(models):,} models; the last is taken (--from-frame takes another)"
         )
-    lines, told = _one_location(models[wanted], path.name)
-    cell, without = _cell(shared, models[wanted], path.name, where)
+    atoms, told = _of_model(path, shared, models[wanted])
+    return atoms, notes + told
+
+
+def pdb_models(path: Path) -> Iterator[tuple[Atoms, list[str]]]:
+    """All models of a PDB file, each as of `read_pdb`.
+
+    Raises:
+        StructureError: a record that cannot be read, with its line.
+    """
+    shared, models = _models(path)
+    for model in models:
+        yield _of_model(path, shared, model)
+
+
+def _of_model(
+    path: Path, shared: list[tuple[int, str]], model: list[tuple[int, str]]
+) -> tuple[Atoms, list[str]]:
+    """Atoms of a model, and remarks."""
+    lines, told = _one_location(model, path.name)
+    cell, without = _cell(shared, model, path.name, f"structure file {path}")
     atoms = _parsed([line for _, line in [*cell, *lines]])
     heavy = [k for k, (_, line) in enumerate(lines) if line[76:78].strip() in HEAVY_HYDROGEN]
     if heavy:
@@ -53,7 +73,7 @@ def read_pdb(path: Path, frame: int | None) -> tuple[Atoms, list[str]]:
         masses[heavy] = [HEAVY_HYDROGEN[lines[k][1][76:78].strip()] for k in heavy]
         atoms.set_masses(masses)
     atoms.arrays.pop("occupancy", None)
-    return atoms, [*notes, *told, *without, *_guessed(lines, atoms, path.name)]
+    return atoms, [*told, *without, *_guessed(lines, atoms, path.name)]
 
 
 def _models(path: Path) -> tuple[list[tuple[int, str]], list[list[tuple[int, str]]]]:

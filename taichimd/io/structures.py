@@ -3,6 +3,7 @@
 import os
 import tempfile
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -12,13 +13,13 @@ from ase.data import chemical_symbols
 
 from taichimd.core.arrays import Array
 from taichimd.core.errors import OutputError, SettingsError, StructureError, TaichimdError
-from taichimd.io.cif import is_cif, read_cif
+from taichimd.io.cif import cif_structures, is_cif, read_cif
 from taichimd.io.dump_structure import is_dump, read_dump_frame
 from taichimd.io.elements import isotopes_told
 from taichimd.io.lammps_data import is_lammps_data, read_lammps_data
 from taichimd.io.other_formats import format_of, read_other
-from taichimd.io.pdb import is_pdb, read_pdb
-from taichimd.io.xyz import VELOCITIES, is_xyz, read_xyz
+from taichimd.io.pdb import is_pdb, pdb_models, read_pdb
+from taichimd.io.xyz import VELOCITIES, each_frame, has_other_names, is_xyz, read_xyz
 from taichimd.system.checks import check_occupancies
 from taichimd.system.constraints import moving_fixed
 
@@ -185,6 +186,27 @@ def _read(
             + f": {reason}; expected a format that ase.io.read knows (extxyz, CIF, POSCAR, PDB, LAMMPS data "
             "...), and a name that says which"
         ) from None
+
+
+def each_structure(path: Path, units: str | None) -> Iterator[tuple[Atoms, list[str]]] | None:
+    """All structures, with remarks, of a file in which ASE's readers drop or guess something; else None.
+
+    Args:
+        path: LAMMPS data, a CIF, a PDB file, an XYZ file with names that are no elements; or another file.
+        units: of LAMMPS data; None: as the file states, else metal.
+
+    Raises:
+        StructureError: while they are read, as `read_structure`.
+    """
+    head = _head(path)
+    if is_lammps_data(head):
+        return iter([read_lammps_data(path, units, None)])
+    _no_options({"input_units": units}, path)
+    if is_cif(path, head):
+        return cif_structures(path)
+    if has_other_names(path):
+        return each_frame(path)
+    return pdb_models(path) if is_pdb(path, head) else None
 
 
 def _no_options(options: dict[str, str | None], path: Path) -> None:

@@ -86,8 +86,8 @@ def read_xyz(path: Path, frame: int | None, units: str | None) -> tuple[Atoms, l
     return atoms, notes
 
 
-def has_heavy_hydrogen(path: Path) -> bool:
-    """Whether the first frame of an XYZ file has atoms D or T, which ASE's reader refuses."""
+def has_other_names(path: Path) -> bool:
+    """Whether the first frame of an XYZ file has names that are no elements: D, T, numbers."""
     if path.suffix not in (".xyz", ".extxyz"):
         return False
     with open(path, encoding="utf-8", errors="replace") as file:
@@ -98,11 +98,13 @@ def has_heavy_hydrogen(path: Path) -> bool:
         except (StructureError, ValueError):
             return False
     words = [line.split() for line in lines[2:]]
-    return column is not None and any(len(one) > column and one[column] in HEAVY_HYDROGEN for one in words)
+    return column is not None and any(
+        len(one) > column and one[column] not in atomic_numbers for one in words
+    )
 
 
-def each_frame(path: Path) -> Iterator[Atoms]:
-    """All frames of an XYZ file in turn, D and T as hydrogen with their masses.
+def each_frame(path: Path) -> Iterator[tuple[Atoms, list[str]]]:
+    """All frames of an XYZ file in turn, each as of `read_xyz`, but with all its columns.
 
     Raises:
         StructureError: a line that cannot be read.
@@ -110,10 +112,10 @@ def each_frame(path: Path) -> Iterator[Atoms]:
     where = f"trajectory {path}"
     with open(path, encoding="utf-8", errors="replace") as file:
         for start, found in _frames(file, where):
-            lines, masses, _ = _with_symbols(found, start, where, path.name)
+            lines, masses, told = _with_symbols(found, start, where, path.name)
             atoms = _parsed("".join(lines))
             _take_masses(atoms, masses, where)
-            yield atoms
+            yield atoms, told
 
 
 def _parsed(text: str) -> Atoms:

@@ -12,7 +12,7 @@ from taichimd import Simulation, TaichiMD, relax
 from taichimd.core.errors import SettingsError, StructureError
 from taichimd.io.frames import read_frames
 from taichimd.io.structures import has_velocities, read_noted, read_structure, remarks
-from tests.support.structure_files import CIF, EXTXYZ, GRO, PDB, POSCAR, RES
+from tests.support.structure_files import CIF, EXTXYZ, GRO, LAMMPS_DATA, PDB, POSCAR, RES
 
 pytestmark = pytest.mark.once
 
@@ -44,6 +44,7 @@ def read(tmp_path):
         (("Si1 Si4+", "O1 OH"), "site O1 has the type symbol 'OH', which is no element"),
         (("data_silicon", "Dear colleague,"), "cannot be read"),
         (("_atom_site_fract_x", "_atom_site_other"), "no data block with symbols and coordinates"),
+        ((" 0.0 0.0 0.0 1.0", " 0.0 ? 0.0 1.0"), r"_atom_site_fract_y of site Si1 is '\?'; expected"),
     ],
 )
 def test_a_cif_site_that_is_not_one_whole_atom_is_refused(read, changed, message):
@@ -74,6 +75,13 @@ def test_cif_disorder_and_dummies(read):
         read("a.cif", dummy)
 
 
+def test_cif_hydrogens_without_a_place(read):
+    for count, noted in ((0, False), (2, True)):
+        text = CIF.replace("_occupancy", "_occupancy\n_atom_site_attached_hydrogens")
+        _, notes = read("a.cif", text.replace(" 1.0\n", f" 1.0 {count}\n"))
+        assert any("hydrogen atoms without a place" in note for note in notes) == noted
+
+
 def test_cif_with_several_blocks(read):
     text = CIF + CIF.replace("data_silicon", "data_large").replace("5.431", "6.0")
     atoms, notes = read("a.cif", text)
@@ -100,6 +108,45 @@ def test_partial_occupancy_in_other_formats(tmp_path, read):
     column = EXTXYZ.replace("mass:R:1", "occupancy:R:1").replace("28.085 0.0 -", "0.5 0.0 -")
     with pytest.raises(StructureError, match=r"atom 0 \(Si\) has the occupancy 28.085"):
         read("a.extxyz", column)
+
+
+CASTEP = """%BLOCK LATTICE_CART
+5.43 0 0
+0 5.43 0
+0 0 5.43
+%ENDBLOCK LATTICE_CART
+%BLOCK POSITIONS_FRAC
+Si 0.0 0.0 0.0 MIXTURE:(1 0.5)
+Ge 0.0 0.0 0.0 MIXTURE:(1 0.5)
+%ENDBLOCK POSITIONS_FRAC
+"""
+
+
+def test_castep_mixtures(read):
+    with pytest.raises(StructureError, match=r"line 7: Si shares its site with other elements \(MIXTURE\)"):
+        read("a.cell", CASTEP)
+    whole = CASTEP.replace(" MIXTURE:(1 0.5)", "").replace("Ge 0.0", "Ge 0.5") + "! no MIXTURE\n"
+    assert read("a.cell", whole)[0].get_chemical_formula() == "GeSi"
+
+
+MOLECULE = """heavy
+
+
+  2  1  0  0  0  0            999 V2000
+    0.0000    0.0000    0.0000 O   0  0  0  0  0  0
+    0.9600    0.0000    0.0000 H   0  0  0  0  0  0
+  1  2  1  0
+M  END
+"""
+
+
+@pytest.mark.parametrize("name", ["a.mol", "a.sdf"])
+def test_isotopes_of_a_molecule_are_said(read, name):
+    assert read(name, MOLECULE)[1] == []
+    for plain, heavy in (("M  END", "M  ISO  1   2   2\nM  END"), ("H   0", "H   1")):
+        assert read(name, MOLECULE.replace(plain, heavy))[1] == [
+            f"isotopes of {name} are not used: elements have their mean masses"
+        ]
 
 
 @pytest.mark.parametrize("door", [Simulation, lambda atoms, potential: relax(atoms, potential), energy])
@@ -188,6 +235,44 @@ def test_a_trajectory_of_heavy_water(tmp_path):
     assert frames.symbols.tolist() == ["O", "H", "H"]
     np.testing.assert_allclose(frames.masses, [15.999, 2.014, 2.014], atol=1e-3)
     assert frames.positions[:, 1, 2].tolist() == [0, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "symbols", "noted"),
+    [
+        ("a.pdb", PDB, "OHH", "those of the highest occupancy are kept"),
+        ("a.pdb", PDB.replace("   12.000" * 3, "    1.000" * 3), "OHH", "means no cell: not periodic"),
+        ("a.xyz", "1\n\n14 0 0 0\n1\n\n14 0 0 1\n", ["Si"], "14 as Si"),
+        ("a.xyz", "1\n\nCA 0 0 0\n", ["Ca"], "names in a.xyz were taken as elements: CA as Ca"),
+        ("a.gro", GRO, "OHH", "taken from the names of atoms: OW as O"),
+        ("a.data", LAMMPS_DATA.replace("15.9994 # O", "14.003242 # C"), "CHH", ""),
+    ],
+)
+def test_a_trajectory_is_read_as_a_structure_is(tmp_path, name, text, symbols, noted):
+    (tmp_path / name).write_text(text)
+    frames, (atoms, _) = read_frames(tmp_path / name), read_noted(tmp_path / name)
+    assert frames.symbols.tolist() == list(symbols) == atoms.get_chemical_symbols()
+    np.testing.assert_allclose(frames.masses, atoms.get_masses())
+    np.testing.assert_allclose(frames.positions[-1], atoms.positions)
+    np.testing.assert_allclose(frames.cells[-1], atoms.cell[:])
+    assert frames.pbc.tolist() == atoms.pbc.tolist()
+    assert noted in " ".join(frames.notes)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.cif", CIF.replace("0.0 0.0 0.0 1.0", "0.0 0.0 0.0 0.5"), "Si1 is occupied by Si to 0.5"),
+        ("a.cell", CASTEP, "shares its site with other elements"),
+        ("a.xyz", "1\nAtoms. Timestep: 0\n1 0 0 0\n", "LAMMPS wrote numbers of atom types"),
+        ("a.extxyz", "1\nProperties=species:S:1:pos:R:3:occupancy:R:1\nSi 0 0 0 0.5\n", "occupancy 0.5"),
+    ],
+)
+def test_a_trajectory_is_refused_as_a_structure_is(tmp_path, name, text, message):
+    (tmp_path / name).write_text(text)
+    for read_any in (read_frames, read_noted):
+        with pytest.raises(StructureError, match=message):
+            read_any(tmp_path / name)
 
 
 @pytest.mark.parametrize(
