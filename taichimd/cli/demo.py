@@ -24,12 +24,12 @@ def demo(
     from pathlib import Path
 
     from ase.build import bulk
-    from ase.io import write
 
     from taichimd.app.console import Console
     from taichimd.app.driver import run_job
     from taichimd.app.job import prepare_job
     from taichimd.io.files import writing
+    from taichimd.io.structures import write_structure
 
     folder, console = Path(output), Console()
     structure = folder / "silicon.extxyz"
@@ -45,7 +45,8 @@ def demo(
     }
     with writing(structure):
         folder.mkdir(parents=True, exist_ok=True)
-        write(structure, bulk("Si", "diamond", a=5.432, cubic=True) * (CELLS, CELLS, CELLS))
+    crystal = bulk("Si", "diamond", a=5.432, cubic=True) * (CELLS, CELLS, CELLS)
+    write_structure(structure, crystal, overwrite=True)
     code = run_job(prepare_job(flags), console)
     if code:
         return code

@@ -10,11 +10,12 @@ C. J. Geyer, Computing Science and Statistics 23, 156 (1991); D. J. Earl and M. 
 Phys. 7, 3910 (2005), doi:10.1039/b509983h.
 """
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 from taichimd.core import units
-from taichimd.core.errors import CapacityError
+from taichimd.core.errors import CapacityError, TaichimdWarning
 from taichimd.core.philox import Stream, logarithm
 from taichimd.core.streams import MC_EXCHANGE
 from taichimd.program.batch import Batch
@@ -41,8 +42,8 @@ class Chains:
         2
 
     Args:
-        chains: at the same sweep, each with a seed of its own. Without exchanges each has the bits that it
-            has in a group of one.
+        chains: at the same sweep, each with a seed of its own; the same seed twice is a warning. Without
+            exchanges each has the bits that it has in a group of one.
         exchange: sweeps between exchanges; None: there are none.
         rungs: temperatures of a ladder; None: all chains are one. Ladders stand one after the other.
     """
@@ -52,6 +53,13 @@ class Chains:
     ) -> None:
         self.chains, self._exchange, self._rungs = list(chains), exchange, rungs or len(chains)
         self._one_group = can_share(self.chains)
+        if len({one.seed for one in self.chains}) < len(self.chains):
+            warnings.warn(
+                "several chains have the same seed, so they have the same noise and their averages are not "
+                "independent; give each chain a seed of its own",
+                TaichimdWarning,
+                stacklevel=2,
+            )
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.chains[0], name)

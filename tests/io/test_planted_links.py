@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 from ase.build import bulk
 
+from taichimd.app import driver
+from taichimd.cli.demo import demo
 from taichimd.core.errors import OutputError
 from taichimd.io import files
 from taichimd.io.binary_trajectory import BinaryTrajectoryWriter, cut_frames
 from taichimd.io.files import AppendedFile, open_own, write_atomically
 from taichimd.io.lock import NAME, locked
-from taichimd.io.structures import write_structure
+from taichimd.io.structures import read_structure, write_structure
 from taichimd.io.thermo import ThermoWriter
 from taichimd.io.trajectory import TrajectoryWriter
 
@@ -112,6 +114,14 @@ def test_a_structure_replaces_a_link_in_its_place(victim):
     write_structure(link, bulk("Si"), overwrite=True)
     assert not link.is_symlink()
     assert [file.name for file in link.parent.iterdir()] == ["s.xyz"]
+
+
+def test_the_demo_replaces_a_link_in_the_place_of_its_structure(victim, monkeypatch):
+    monkeypatch.setattr(driver, "run_job", lambda *_: 0)
+    link = _planted(victim, "silicon.extxyz")
+    assert demo(output=str(link.parent)) == 0
+    assert not link.is_symlink()
+    assert len(read_structure(link)) == 1000
 
 
 def test_a_folder_that_is_a_link_works(tmp_path):

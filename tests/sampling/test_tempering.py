@@ -1,5 +1,7 @@
 """Chains that exchange configurations keep the distributions of their temperatures."""
 
+import warnings
+
 import numpy as np
 import pytest
 from ase import Atoms
@@ -7,8 +9,10 @@ from ase.build import bulk
 
 from taichimd import LennardJones
 from taichimd.core import units
+from taichimd.core.errors import TaichimdWarning
 from taichimd.estimators.average import average_of
 from taichimd.program.systems import Systems
+from taichimd.sampling import tempering
 from taichimd.sampling.chain import MonteCarlo
 from taichimd.sampling.rates import Rate
 from taichimd.sampling.tempering import Chains, exchange, exponent
@@ -101,6 +105,15 @@ def test_exchanges_compare_enthalpies(pressure):
     expected = (betas[0] - betas[1]) * (enthalpies[0] - enthalpies[1])
     assert exponent(*ladder) == pytest.approx(expected, rel=3e-6)
     assert pressure is None or abs(work[0] - work[1]) > 0.1 * abs(enthalpies[0] - enthalpies[1])
+
+
+def test_chains_with_the_same_noise_are_told(monkeypatch):
+    monkeypatch.setattr(tempering, "can_share", lambda chains: False)
+    with pytest.warns(TaichimdWarning, match="several chains have the same seed"):
+        Chains([Level(KT), Level(2 * KT)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Chains([Level(KT, seed=1), Level(2 * KT, seed=2)])
 
 
 def test_neighbours_take_turns():
