@@ -17,7 +17,7 @@ from taichimd.forcefields.base import Contribution, ForceField
 from taichimd.forcefields.contract import ExternalPotential
 from taichimd.forcefields.formats.header import Header
 from taichimd.forcefields.references import USER
-from taichimd.forcefields.siblings import imported_beside, siblings
+from taichimd.forcefields.siblings import FromSource, imported_beside, siblings
 from taichimd.forcefields.source import line_in
 from taichimd.forcefields.spec import is_code, read_options, split_spec
 from taichimd.forcefields.term import Source, digest
@@ -203,14 +203,14 @@ def _loaded(file: Path) -> ModuleType:
     # Absolute: the runtime reads the source later, when the current folder may be another one.
     path = file.resolve()
     module_name = f"{USER}{file.stem}"
-    specification = importlib.util.spec_from_file_location(module_name, path)
-    if specification is None or specification.loader is None:
-        raise ParameterFileError(f"{file}: cannot be imported as Python")
+    loader = FromSource(module_name, str(path))
+    specification = importlib.util.spec_from_file_location(module_name, path, loader=loader)
+    assert specification is not None
     module = importlib.util.module_from_spec(specification)
     key = str(path), digest(path)
     with _told(file):
         sys.modules[module_name] = module
-        specification.loader.exec_module(module)
+        loader.exec_module(module)
     _modules[key] = module
     return module
 

@@ -1,11 +1,35 @@
-"""Modules that lie beside a user's file, importable while that file is loaded, and by it alone."""
+"""Modules that lie beside a user's file, importable while that file is loaded, and by it alone.
+
+They come from their texts. Bytecode beside them is not looked at: it can be of another text than the one
+whose hash is recorded.
+"""
 
 import importlib
 import sys
+import sysconfig
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.machinery import (
+    EXTENSION_SUFFIXES,
+    SOURCE_SUFFIXES,
+    ExtensionFileLoader,
+    FileFinder,
+    SourceFileLoader,
+)
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
+
+_INSTALLED = ("site-packages", "dist-packages")
+_STDLIB = sysconfig.get_paths()["stdlib"]
+
+
+class FromSource(SourceFileLoader):
+    """Loads a module from its text, never from bytecode."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        """The compiled text."""
+        path = self.get_filename(fullname)
+        return self.source_to_code(self.get_data(path), path)
 
 
 @contextmanager
@@ -20,20 +44,38 @@ def siblings(folder: Path) -> Iterator[None]:
     """
     before = set(sys.modules)
     hidden = {name: sys.modules.pop(name) for name in _of_another_folder(folder)}
-    path, writes = list(sys.path), sys.dont_write_bytecode
+    path, hooks = list(sys.path), list(sys.path_hooks)
     sys.path.insert(0, str(folder))
-    # Bytecode files know their source by whole seconds: a module edited just now would be the old one.
-    sys.dont_write_bytecode = True
+
+    def finder(place: str) -> FileFinder:
+        if not _is_users(Path(place), folder):
+            raise ImportError
+        return FileFinder(place, (ExtensionFileLoader, EXTENSION_SUFFIXES), (FromSource, SOURCE_SUFFIXES))
+
+    sys.path_hooks.insert(0, finder)
+    _forget_finders(folder)
     importlib.invalidate_caches()
     try:
         yield
     finally:
-        sys.path[:] = path
-        sys.dont_write_bytecode = writes
+        sys.path[:], sys.path_hooks[:] = path, hooks
+        _forget_finders(folder)
         own = {name for name in sys.modules if _top_lies_in(folder, name)}
         for name in own - (before - set(hidden)):
             del sys.modules[name]
         sys.modules.update(hidden)
+
+
+def _is_users(place: Path, folder: Path) -> bool:
+    """Whether a place is a folder or below it, without what is installed there."""
+    inside = place.is_relative_to(folder) and not place.is_relative_to(_STDLIB)
+    return inside and not any(part in _INSTALLED for part in place.parts)
+
+
+def _forget_finders(folder: Path) -> None:
+    """Let Python ask anew how to import from a folder."""
+    for place in [one for one in sys.path_importer_cache if _is_users(Path(one), folder)]:
+        del sys.path_importer_cache[place]
 
 
 def imported_beside(folder: Path, before: set[str]) -> list[Path]:
@@ -67,7 +109,7 @@ def _top_lies_in(folder: Path, name: str) -> bool:
 
 def _is_installed(module: ModuleType) -> bool:
     folder = _folder_of(module)
-    return folder is not None and folder.name in ("site-packages", "dist-packages")
+    return folder is not None and folder.name in _INSTALLED
 
 
 def _folder_of(module: ModuleType) -> Path | None:

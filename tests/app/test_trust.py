@@ -1,13 +1,18 @@
 """Python code that a checkpoint or a batch.json names runs only if the user says so."""
 
 import json
+import py_compile
+import subprocess
+import sys
 from dataclasses import replace
+from importlib.util import cache_from_source
 from pathlib import Path
+from py_compile import PycInvalidationMode
 
 import pytest
 from ase.build import bulk
 
-from taichimd import Simulation
+from taichimd import Simulation, load_forcefield
 from taichimd.app.job import prepare_job
 from taichimd.app.run_set import RunSet, RunSpec, spread
 from taichimd.app.trust import check_trusted, hashes_of, more_to_go_on
@@ -100,8 +105,6 @@ def test_code_that_the_user_names_runs(saved):
 
 
 def test_a_record_has_the_hashes_of_all_python_files_of_a_sum():
-    from taichimd import load_forcefield
-
     Path("helper_of_own.py").write_text("DEPTH = 0.01\n")
     Path("other.py").write_text(CODE.replace("0.01", "DEPTH") + "\n")
     Path("other.py").write_text("from helper_of_own import DEPTH\n" + Path("other.py").read_text())
@@ -112,6 +115,28 @@ def test_a_record_has_the_hashes_of_all_python_files_of_a_sum():
     Path("helper_of_own.py").write_text("DEPTH = 0.02\n")
     with pytest.raises(CheckpointError, match=r"helper_of_own\.py is not the file of x"):
         check_trusted("x", ["own.py:pair", "other.py:pair"], record["python_files"], trust=True)
+
+
+@pytest.mark.parametrize("name", ["own", "helper_of_own", "package_of_own.inner"])
+def test_planted_bytecode_does_not_run(name, monkeypatch):
+    """Bytecode that claims to need no check against its text."""
+    monkeypatch.setattr(sys, "pycache_prefix", None)
+    Path("package_of_own").mkdir()
+    for file in ("helper_of_own.py", "package_of_own/__init__.py", "package_of_own/inner.py"):
+        Path(file).write_text("DEPTH = 0.01\n")
+    Path("own.py").write_text("import helper_of_own\nfrom package_of_own import inner\n" + CODE)
+    planted = Path(cache_from_source(name.replace(".", "/") + ".py"))
+    Path("evil.py").write_text("open('evil', 'w')\n")
+    py_compile.compile("evil.py", str(planted), invalidation_mode=PycInvalidationMode.UNCHECKED_HASH)
+    finders = set(sys.path_hooks)
+    assert load_forcefield("own.py:pair").name
+    assert Path("ran").exists()
+    assert not Path("evil").exists()
+    assert set(sys.path_hooks) == finders
+    # Python itself would have run it.
+    script = "import own"
+    subprocess.run([sys.executable, "-c", script], check=False, capture_output=True)
+    assert Path("evil").exists()
 
 
 def test_what_goes_on_says_whether_it_needs_trust():
