@@ -3,7 +3,6 @@
 import os
 import re
 import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from taichimd.app.batch_table import show_table, teller
 from taichimd.app.run_set import FILE, RunSet, spread, values_of
 from taichimd.app.several import run_all
 from taichimd.core.errors import SettingsError
+from taichimd.core.processes import same_module
 from taichimd.core.signals import StopRequest
 from taichimd.io.files import open_own, writing
 from taichimd.io.lock import locked
@@ -136,7 +136,7 @@ def _in_processes(sweep: Sweep, n: int, all_of: RunSet, console: Console) -> int
 
 
 def _start(sweep: Sweep, number: int, n: int, log: Path) -> "subprocess.Popen[bytes]":
-    command = [sys.executable, "-m", "taichimd", "sweep", str(sweep.job_file), "--part", str(sweep.part)]
+    command = [*same_module("taichimd"), "sweep", str(sweep.job_file), "--part", str(sweep.part)]
     command += [word for text in sweep.sets for word in ("--set", text)]
     command += ["--seeds", str(sweep.seeds)]
     for name, value in (("--output", sweep.output), ("--at-once", sweep.at_once)):

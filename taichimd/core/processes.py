@@ -57,6 +57,19 @@ def mpiexec(install: str = "pip install 'taichimd[mpi]'") -> str:
     return found
 
 
+def same_python(code: str) -> list[str]:
+    """The command that runs code in another process, which imports from where this process does.
+
+    Python would look in the current folder first, where somebody else may have put a module.
+    """
+    return [sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}; {code}"]
+
+
+def same_module(name: str) -> list[str]:
+    """The command that runs a module as a program in another process, as `same_python`."""
+    return same_python(f"import runpy; runpy.run_module({name!r}, run_name='__main__', alter_sys=True)")
+
+
 def of_machine() -> tuple[int, int]:
     """Number of this process among those of its machine, and how many these are; (0, 1) without MPI."""
     rank, size = (
@@ -97,7 +110,7 @@ def _visible() -> list[str]:
         return [name.strip() for name in asked.split(",") if name.strip()]
     # In another process: this one's driver must not start yet.
     code = "from taichimd.core.cuda_driver import devices; print(devices())"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False).stdout
+    found = subprocess.run(same_python(code), capture_output=True, text=True, check=False).stdout
     return [str(number) for number in range(int(found or 0))]
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from taichimd.core.errors import BackendError, SettingsError, TaichimdError
-from taichimd.core.processes import mpiexec
+from taichimd.core.processes import mpiexec, same_module
 from taichimd.lammps.processes import INSTALL
 from taichimd.lammps.script import Script, read_script
 
@@ -74,7 +74,7 @@ def launch(run: Launch) -> None:
             if run.restart_every:
                 Path(name).unlink(missing_ok=True)
         sys.stdout.flush()
-        command = [*start, sys.executable, "-m", "taichimd.lammps.rank", str(file)]
+        command = [*start, *same_module("taichimd.lammps.rank"), str(file)]
         code = subprocess.run(command, check=False).returncode
     if code:
         raise ProcessError(_told(code, run, script))
