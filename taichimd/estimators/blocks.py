@@ -38,7 +38,8 @@ def consecutive_mean(samples: Array) -> Mean:
     """
     n, plain = len(samples), mean_of(samples)
     if n < MIN_INDEPENDENT:
-        return _without_error(plain, f"no error: there are {n} blocks, fewer than {MIN_INDEPENDENT}")
+        there = "is one block" if n == 1 else f"are {n} blocks"
+        return _without_error(plain, f"no error: there {there}, fewer than {MIN_INDEPENDENT}")
     flat = samples.reshape(n, -1)
     deviation = flat - flat.mean(axis=0)
     # A constant: what is left is rounding of the mean.
