@@ -44,8 +44,9 @@ def siblings(folder: Path) -> Iterator[None]:
     """
     before = set(sys.modules)
     hidden = {name: sys.modules.pop(name) for name in _of_another_folder(folder)}
-    path, hooks = list(sys.path), list(sys.path_hooks)
+    path, hooks, writes = list(sys.path), list(sys.path_hooks), sys.dont_write_bytecode
     sys.path.insert(0, str(folder))
+    sys.dont_write_bytecode = True
 
     def finder(place: str) -> FileFinder:
         if not _is_users(Path(place), folder):
@@ -58,7 +59,7 @@ def siblings(folder: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        sys.path[:], sys.path_hooks[:] = path, hooks
+        sys.path[:], sys.path_hooks[:], sys.dont_write_bytecode = path, hooks, writes
         _forget_finders(folder)
         own = {name for name in sys.modules if _top_lies_in(folder, name)}
         for name in own - (before - set(hidden)):
@@ -68,6 +69,7 @@ def siblings(folder: Path) -> Iterator[None]:
 
 def _is_users(place: Path, folder: Path) -> bool:
     """Whether a place is a folder or below it, without what is installed there."""
+    place = place.resolve()
     inside = place.is_relative_to(folder) and not place.is_relative_to(_STDLIB)
     return inside and not any(part in _INSTALLED for part in place.parts)
 

@@ -124,7 +124,8 @@ def test_planted_bytecode_does_not_run(name, monkeypatch):
     Path("package_of_own").mkdir()
     for file in ("helper_of_own.py", "package_of_own/__init__.py", "package_of_own/inner.py"):
         Path(file).write_text("DEPTH = 0.01\n")
-    Path("own.py").write_text("import helper_of_own\nfrom package_of_own import inner\n" + CODE)
+    imports = "import sys\nsys.path.insert(0, '.')\nimport helper_of_own\nfrom package_of_own import inner\n"
+    Path("own.py").write_text(imports + CODE)
     planted = Path(cache_from_source(name.replace(".", "/") + ".py"))
     Path("evil.py").write_text("open('evil', 'w')\n")
     py_compile.compile("evil.py", str(planted), invalidation_mode=PycInvalidationMode.UNCHECKED_HASH)
