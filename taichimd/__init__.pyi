@@ -7,7 +7,7 @@ from taichimd.app.outputs import ThermoTable as ThermoTable
 from taichimd.app.outputs import TrajectoryFile as TrajectoryFile
 from taichimd.app.progress import ProgressObserver as ProgressObserver
 from taichimd.app.simulation import Simulation as Simulation
-from taichimd.app.simulations import Simulations as Simulations
+from taichimd.app.simulation import Simulations as Simulations
 from taichimd.app.thermo_plot import ThermoPlot as ThermoPlot
 from taichimd.batch_calculators import BatchCalculators as BatchCalculators
 from taichimd.batch_calculators import evaluate_many as evaluate_many
@@ -20,7 +20,10 @@ from taichimd.ensembles.registry import Langevin as Langevin
 from taichimd.ensembles.registry import MartynaTobiasKlein as MartynaTobiasKlein
 from taichimd.ensembles.registry import NoseHoover as NoseHoover
 from taichimd.ensembles.registry import StochasticCellRescaling as StochasticCellRescaling
+from taichimd.forcefields.ase_calculators import from_ase as from_ase
 from taichimd.forcefields.axilrod_teller import AxilrodTeller as AxilrodTeller
+from taichimd.forcefields.contract import ExternalPotential as ExternalPotential
+from taichimd.forcefields.contract import PotentialResult as PotentialResult
 from taichimd.forcefields.declare import pair_potential as pair_potential
 from taichimd.forcefields.declare import triplet_potential as triplet_potential
 from taichimd.forcefields.lennard_jones import LennardJones as LennardJones
