@@ -99,8 +99,9 @@ class _Stages:
                 go_on(one, self.begun[number], current)
 
         def save() -> None:
-            for k in each.batch.alive if several else [0]:
-                self.keep(self.numbers[k], under_way(each[k], what, starts[k], looks[k]))
+            for number, one, start, current in zip(self.numbers, each, starts, looks, strict=True):
+                if one.engine.error is None:
+                    self.keep(number, under_way(one, what, start, current))
 
         tell = Tell(lambda fraction: self.progress(self.numbers[-1], what, fraction), save, steps)
         looking: dict[str, Any] = {"observers": [tell], "samplers": currents}
@@ -110,7 +111,7 @@ class _Stages:
         finished = (
             not left or stepper.run(left, every=steps, should_stop=self.should_stop, **looking).finished
         )
-        errors = list(each.errors.values()) if several else []
+        errors = [one.engine.error for one in each if one.engine.error is not None]
         if errors or not finished:
             save()
         for error in errors:
@@ -165,11 +166,8 @@ def sample_runs(
         # The noise has left the centre of mass moving, which would carry energy along.
         velocities = [one.velocities() - drift(one.engine.masses, one.velocities()) for one in warm]
         each = _production(system, potential, settings, n, common)
-        if isinstance(each, Simulations):
-            each.batch.set_vectors("pos", dict(enumerate(before)))
-            each.batch.set_vectors("vel", dict(enumerate(velocities)))
-        else:
-            each[0].engine.set_state(positions=before[0], velocities=velocities[0])
+        for one, x, v in zip(each, before, velocities, strict=True):
+            one.engine.set_state(positions=x, velocities=v)
     else:
         before = [begun[number].start for number in numbers]
         each = _production(system, potential, settings, n, common)
