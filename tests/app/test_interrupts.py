@@ -59,6 +59,14 @@ def test_who_ignores_the_signal_goes_on_ignoring_it():
         assert not interrupted()
 
 
+@pytest.fixture(autouse=True)
+def not_ignored():
+    """A program under `nohup` ignores SIGHUP: these tests are of one that does not."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 def test_handlers_are_as_before_behind_it():
     before = [signal.getsignal(number) for number, *_ in ENDS]
     with keep_interrupts(), StopRequest() as stop:
