@@ -144,6 +144,24 @@ def test_row_has_the_number_of_the_result(page, row, expected):
     assert expected() in cells
 
 
+def test_gpumd_beside_taichimd_is_as_the_result_says():
+    text = text_of("docs/measurements/speed.md")
+    text = text[text.index("## GPUMD on the same card") :]
+    rows = [
+        line.strip("|").split("|") for line in text.split("\n## ")[0].splitlines() if line.startswith("| ")
+    ][2:]
+    shown = [[cell.strip().replace(",", "") for cell in cells[1:]] for cells in rows]
+    assert shown == [
+        [
+            str(one["atoms"]),
+            f"{one['taichimd_us']:.1f}",
+            f"{one['gpumd_us']:.1f}",
+            f"{one['gpumd_us'] / one['taichimd_us']:.2f}",
+        ]
+        for one in of("gpumd_beside", "results")
+    ]
+
+
 @pytest.mark.parametrize("row", of("mc_averages", "results"))
 def test_averages_of_monte_carlo_are_those_of_the_result(row):
     found = of("mc_averages", "results", row)

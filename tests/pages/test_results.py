@@ -17,14 +17,12 @@ TO_MEASURE_AGAIN = {
     "ensemble_bits_cpu",
     "ensemble_bits_h100",
     "kappa_germanium_hnemd",
-    "mc_averages",
     "random_runs_cpu",
     "random_runs_cuda",
     "random_runs_emulated",
     "reaxff_drift_puremd",
     "reaxff_light_heavy",
     "triples_dynamics_cpu",
-    "two_commits",
 }
 """Measured before results named a commit of the history: to be measured again."""
 
