@@ -76,7 +76,8 @@ class Engine(System):
         fixed: NDArray[np.bool_] | None = None,
     ) -> None:
         systems = Systems(
-            [atoms], forcefield, backend=backend, precision=precision, skin=skin, ensembles=ensemble,
+            [atoms], forcefield, backend=backend, precision=precision, skin=skin,
+            ensembles=None if ensemble is None else [ensemble],
             decomposition=decomposition, fixed=[fixed], driving_force=driving_force,
         )  # fmt: skip
         super().__init__(systems, 0)

@@ -111,7 +111,7 @@ class Systems(NotCopied):
         bounds, species = self._bind()
         terms = [bound.terms for bound in bounds]
         all_pairs = self.forcefield.enumeration == "all-pairs"
-        each = list(ensembles) if isinstance(ensembles, list | tuple) else [ensembles or NVE()] * len(systems)
+        each = list(ensembles) if isinstance(ensembles, Sequence) else [ensembles or NVE()] * len(systems)
         self.fixed: list[NDArray[np.bool_] | None] = []
         many_body = any(one.many_body or one.passes for one in terms)
         for number, (atoms, ensemble) in enumerate(zip(systems, each, strict=True)):

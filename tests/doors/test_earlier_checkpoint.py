@@ -1,4 +1,4 @@
-"""A checkpoint that commit 08e9505 wrote, of 8 silicon atoms with Bussi's thermostat, goes on as it did there."""
+"""A checkpoint that commit 08e9505 wrote, of 8 silicon atoms in NVT, goes on with the same bits."""
 
 import hashlib
 from pathlib import Path
