@@ -20,7 +20,7 @@ from taichimd.program.evaluation import evaluation_kernels
 from taichimd.program.groups import Choice
 from taichimd.program.steps.verlet import step_kernels
 from taichimd.program.totals import Sums
-from taichimd.program.variant import LoopFlags, Reach, System, Variant
+from taichimd.program.variant import LoopFlags, Reach, SystemTables, Variant
 from taichimd.system.checks import check_positions, check_turns
 from taichimd.system.state import State
 
@@ -126,7 +126,7 @@ class Device:
         self.reach = Reach(most_step2=(0.25 * self.lists.cutoff) ** 2)
         lists = self.lists
         cells = self.cells.arrays
-        self._arrays = System(
+        self._arrays = SystemTables(
             state, lists.verlet, lists.listed_at, lists.near, lists.control, baths, cells, self.reach
         )
         if with_lists:
@@ -255,7 +255,7 @@ class Device:
         own = {name: value for one in self.evaluators for name, value in one.statistics().items()}
         return {**self.lists.statistics(), "steps_per_call": self.unroll, **own}
 
-    def system(self) -> System:
+    def system(self) -> SystemTables:
         """What most kernels take."""
         self.reach.most_near2, self.reach.most_drift2 = self.lists.near2, self.lists.drift2
         return self._arrays

@@ -12,7 +12,7 @@ from taichimd.enumerate.outputs import Outputs
 from taichimd.enumerate.reproducible_sum import ALL
 from taichimd.neighbours.control import Control
 from taichimd.program.compiled import closing, compiled_groups, cutting_kernels, only, step_view
-from taichimd.program.variant import Reach, System, Variant
+from taichimd.program.variant import Reach, SystemTables, Variant
 from taichimd.system.state import Atoms
 
 
@@ -42,7 +42,7 @@ def evaluation_kernels(variant: Variant, want: int = ALL) -> EvaluationKernels:
     program, types, near_list = compiled_groups(variant), variant.types, variant.near_list
     cell, outdated = variant.coupling.moves_cell, Control.stale if near_list else Control.rebuild
     strains = variant.cells("strain", "lost")
-    somewhere = System.only(
+    somewhere = SystemTables.only(
         "listed_at", "control", atoms=Atoms.only("n", "pos"), cells=strains, reach=Reach.only("most_near2")
     )
 
@@ -154,7 +154,7 @@ def _evaluate(variant: Variant, want: int) -> KernelQueue:
 
         return forces
 
-    whole = System.only("control", atoms=Atoms.only("n", "force"))
+    whole = SystemTables.only("control", atoms=Atoms.only("n", "force"))
 
     @kernel(types, system=whole, total=given["total"], outputs=given["outputs"])
     def sum_of_all(system, total, outputs):

@@ -25,7 +25,7 @@ class Reach(Bundle):
     most_drift2: Any = Number("real", "since the last build, where near lists are cut")
 
 
-class System(Bundle):
+class SystemTables(Bundle):
     """All that most kernels take of one system."""
 
     atoms: Any = Atoms
@@ -150,13 +150,13 @@ class Variant:
         return taken_cells(self.coupling.batch, *names) if self.coupling.moves_cell else None
 
     def system(self, **others: Any) -> Selection:
-        """What a kernel of all groups takes of `System`; `others` in place of some of it."""
+        """What a kernel of all groups takes of `SystemTables`; `others` in place of some of it."""
         one_species = all(group.terms.one_species for group in self.groups)
         parts: dict[str, Any] = {
-            **System.fields,
+            **SystemTables.fields,
             "atoms": Atoms.only(*(name for name in Atoms.fields if not (name == "kind" and one_species))),
             "groups": tuple(group.arguments for group in self.groups),
             "bath": self.bath,
             "cells": self.cells(),
         }
-        return System.only(**(parts | others))
+        return SystemTables.only(**(parts | others))

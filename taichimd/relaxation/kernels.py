@@ -33,7 +33,7 @@ from taichimd.core.arguments import Array, Bundle, Kernel, Number, kernel, types
 from taichimd.core.math import sqrt
 from taichimd.core.runtime import in_double, ti
 from taichimd.neighbours.control import CONTROL, Control
-from taichimd.program.variant import Reach, System
+from taichimd.program.variant import Reach, SystemTables
 from taichimd.system.state import Atoms
 
 # For each system in the array `tally`, of whole numbers.
@@ -238,7 +238,7 @@ def fire_kernels(real: Any, near_list: bool, deforming: bool, blocks: int) -> Fi
                     total[3] = ti.max(total[3], m.sums[SUMS * (m.pieces + g) + 3])
                 decide(k, total, cell_done, m.most_steps, m.most_force2, m.fire, m.tally)
 
-    @kernel(types_of(real), system=System.only("listed_at", "control", atoms=Atoms.only("n", "pos", "vel", "force", "ident"), reach=Reach.only("most_near2")), m=Minimisation.only("whose", "deform", "fire", "tally"), most_move=Number("f64", "angstrom"))  # fmt: skip
+    @kernel(types_of(real), system=SystemTables.only("listed_at", "control", atoms=Atoms.only("n", "pos", "vel", "force", "ident"), reach=Reach.only("most_near2")), m=Minimisation.only("whose", "deform", "fire", "tally"), most_move=Number("f64", "angstrom"))  # fmt: skip
     def move(system, m, most_move):
         """New velocities and positions; flags a list that the move outdates. Launch: one thread per atom."""
         atoms = system.atoms

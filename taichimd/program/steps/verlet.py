@@ -38,7 +38,7 @@ from taichimd.program.compiled import compiled_groups, step_view
 from taichimd.program.evaluation import evaluation_kernels
 from taichimd.program.steps.split import split_pass
 from taichimd.program.steps.step import step_functions
-from taichimd.program.variant import LoopFlags, System, Variant
+from taichimd.program.variant import LoopFlags, SystemTables, Variant
 from taichimd.system.cell import VERLET_LIST
 from taichimd.system.state import CARRIED, SPARE_ATOMS, Atoms
 
@@ -187,7 +187,7 @@ def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: 
                 flags.open_pass(s.control, loops.going, None, s.ledger)
             acting_step(s, outs)
 
-    ends = System.only("control", atoms=Atoms.only("n", "vel", "force", "inverse_mass"))
+    ends = SystemTables.only("control", atoms=Atoms.only("n", "vel", "force", "inverse_mass"))
 
     @kernel(types, system=ends, dt=dt_of)
     def last_kick(system, dt):
