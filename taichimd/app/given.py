@@ -4,9 +4,7 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from taichimd.core.errors import SettingsError
+from taichimd.core.one_of_each import is_list, one_of_each
 from taichimd.core.seeds import derived_seed
 from taichimd.ensembles.registry import NVE, Ensemble, Thermostat
 from taichimd.settings.run import SETTINGS
@@ -37,36 +35,19 @@ def given_of_each(n: int, temperature: Any, seed: Any, ensemble: Any, common_noi
     Raises:
         SettingsError: a list of another length, a seed that makes no sense.
     """
-    if not (common_noise or _is_list(seed)):
+    if not (common_noise or is_list(seed)):
         first = int(SETTINGS["seed"].read(seed))
         seed = [derived_seed(first, {"system": k}) for k in range(n)]
     seeds = one_of_each("seed", seed, n)
     temperatures = one_of_each("temperature", temperature, n)
     ensembles = one_of_each("ensemble", ensemble or NVE(), n)
-    if not _is_list(ensemble):
-        own = temperatures if _is_list(temperature) else [None] * n
+    if not is_list(ensemble):
+        own = temperatures if is_list(temperature) else [None] * n
         ensembles = [_with_own(*each) for each in zip(ensembles, own, seeds, strict=True)]
     elif not common_noise:
         ensembles = _with_seeds(ensembles)
     drawn = [drawn_at(*each) for each in zip(temperatures, ensembles, strict=True)]
     return [Given(*each) for each in zip(drawn, seeds, ensembles, strict=True)]
-
-
-def _is_list(given: Any) -> bool:
-    return isinstance(given, list | tuple | np.ndarray)
-
-
-def one_of_each(name: str, given: Any, n: int, missing: Any = None) -> list[Any]:
-    """What is given of each system, from a value for all or a list.
-
-    Raises:
-        SettingsError: a list of another length.
-    """
-    if given is None or not _is_list(given):
-        return [missing if given is None else given] * n
-    if len(given) != n:
-        raise SettingsError(f"{name}: expected one of each of the {n} systems, got a list of {len(given)}")
-    return list(given)
 
 
 def _with_own(ensemble: Ensemble, temperature: float | None, seed: int) -> Ensemble:

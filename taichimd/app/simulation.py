@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from ase import Atoms
 
-from taichimd.app.given import drawn_at, given_of_each, one_of_each
+from taichimd.app.given import drawn_at, given_of_each
 from taichimd.app.loop import RunResult, Watched, check_length, run_loop
 from taichimd.app.notes import REDRAW_IN_PYTHON, of_start, of_system
 from taichimd.app.observer import Observer, Sampler
@@ -26,6 +26,7 @@ from taichimd.app.restart import continue_clock, set_first_velocities
 from taichimd.app.saving import NOT_OF_THE_ENGINE, Account, potential_label, start_from, to_checkpoint
 from taichimd.app.simulated_system import SimulatedSystem
 from taichimd.core.errors import TaichimdError, TaichimdWarning
+from taichimd.core.one_of_each import one_of_each
 from taichimd.core.printable import printable
 from taichimd.ensembles.registry import Ensemble
 from taichimd.io.checkpoint import write_checkpoint

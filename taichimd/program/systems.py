@@ -18,6 +18,7 @@ from taichimd.core import units
 from taichimd.core.arrays import Array
 from taichimd.core.errors import StructureError, TaichimdError
 from taichimd.core.matrix3 import determinant
+from taichimd.core.one_of_each import one_of_each
 from taichimd.core.runtime import start, ti
 from taichimd.ensembles.barostats.base import Barostat
 from taichimd.ensembles.bath import Baths
@@ -111,7 +112,8 @@ class Systems(NotCopied):
         bounds, species = self._bind()
         terms = [bound.terms for bound in bounds]
         all_pairs = self.forcefield.enumeration == "all-pairs"
-        each = list(ensembles) if isinstance(ensembles, Sequence) else [ensembles or NVE()] * len(systems)
+        each = one_of_each("ensembles", ensembles, len(systems), NVE())
+        held = one_of_each("fixed", fixed, len(systems))
         self.fixed: list[NDArray[np.bool_] | None] = []
         many_body = any(one.many_body or one.passes for one in terms)
         for number, (atoms, ensemble) in enumerate(zip(systems, each, strict=True)):
@@ -122,7 +124,7 @@ class Systems(NotCopied):
                 if isinstance(ensemble, Barostat):
                     self.forcefield.check_virial("a barostat")
                     ensemble.check_cell(atoms.cell.array, atoms.pbc)
-                self.fixed.append(check_fixed(None if fixed is None else fixed[number], len(atoms)))
+                self.fixed.append(check_fixed(held[number], len(atoms)))
         self.decomposition = choose(decomposition, terms, all_pairs, self.backend)
         self.state = state = State(
             _joined([species.index(s) for s in own] for own in self.symbols).astype(np.int32),

@@ -190,6 +190,11 @@ def test_bad_batches_are_refused_in_one_sentence(monkeypatch):
         Batch([one, one], forcefield, ensembles=[NVE(), Bussi(300.0)])
     with pytest.raises(SettingsError, match="barostats of one batch have one control, axes and period"):
         Batch([one, one], forcefield, ensembles=[BerendsenNPT(300.0), BerendsenNPT(300.0, period=3)])
+    with pytest.raises(SettingsError, match="ensemble = 'npt-scr': expected an object, such as Bussi"):
+        Batch([one, one], forcefield, ensembles="npt-scr")
+    for given in ({"ensembles": [NVE()]}, {"fixed": [None, None, None]}):
+        with pytest.raises(SettingsError, match=r"expected one of each of the 2 systems, got a list of [13]"):
+            Batch([one, one], forcefield, **given)
     with pytest.raises(SettingsError, match="all-pairs"):
         Batch([one], LennardJones(**testing.ARGON, cutoff=6.0, enumeration="all-pairs"))
     monkeypatch.setattr(memory, "_free_host", lambda: 10_000)
