@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import partial
-from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -60,9 +59,7 @@ class ExternalEvaluator(Evaluator):
     ) -> None:
         self._potential, self._state, self._outputs = potential, state, outputs[0]
         self._numbers = numbers[state.kind.to_numpy()[state.sorted_of.to_numpy()]]
-        ends = [0, *np.cumsum(state.sizes).tolist()]
-        self._parts = [slice(begin, end) for begin, end in pairwise(ends)]
-        self._last: list[_Evaluated | None] = [None] * len(self._parts)
+        self._last: list[_Evaluated | None] = [None] * len(state.parts)
         self._placed = placed_atoms(state.n)
         self._found = {width: ti.ndarray(ti.f64, width * state.n) for width in (3, NUMBERS)}
 
@@ -78,7 +75,7 @@ class ExternalEvaluator(Evaluator):
         call(place_kernel(real), self._state, self._placed)
         positions = on_host(self._placed.pos)
         values = np.empty((self._state.n, NUMBERS if everything else 3))
-        for number, (part, frame) in enumerate(zip(self._parts, self.cells.frames, strict=True)):
+        for number, (part, frame) in enumerate(zip(self._state.parts, self.cells.frames, strict=True)):
             cell = self.cells.vectors(number)
             found = self._evaluated(number, positions[part], cell, frame.pbc, everything)
             values[part, :3] = found.forces
@@ -101,7 +98,7 @@ class ExternalEvaluator(Evaluator):
         self._last[number] = None
         try:
             found = evaluate(
-                self._potential, positions, self._numbers[self._parts[number]], cell, pbc, virial=virial
+                self._potential, positions, self._numbers[self._state.parts[number]], cell, pbc, virial=virial
             )
         except EvaluationError as error:
             error.system = number
