@@ -14,7 +14,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from functools import cache
-from importlib import metadata, util
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -67,11 +67,6 @@ def use_tests_folder() -> None:
     folder = str(ROOT / "tests" / "support")
     if folder not in sys.path:
         sys.path.insert(0, folder)
-
-
-def installed_runtimes() -> list[str]:
-    """The runtimes that this Python can import, without importing them."""
-    return [name for name in RUNTIMES if util.find_spec(name) is not None]
 
 
 def current_runtime() -> str:

@@ -145,12 +145,8 @@ def test_row_has_the_number_of_the_result(page, row, expected):
 
 
 def test_gpumd_beside_taichimd_is_as_the_result_says():
-    text = text_of("docs/measurements/speed.md")
-    text = text[text.index("## GPUMD on the same card") :]
-    rows = [
-        line.strip("|").split("|") for line in text.split("\n## ")[0].splitlines() if line.startswith("| ")
-    ][2:]
-    shown = [[cell.strip().replace(",", "") for cell in cells[1:]] for cells in rows]
+    rows = rows_between("docs/measurements/speed.md", "## GPUMD on the same card", "## GPUMD's benchmark")
+    shown = [[cell.replace(",", "") for cell in cells[1:]] for cells in rows][1:]
     assert shown == [
         [
             str(one["atoms"]),

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 
 from validation import systems
 
-HEAT = "times the kinetic energy of the start (2: a crystal stays at 300 K)"
-
 
 @dataclass(frozen=True)
 class Case:
