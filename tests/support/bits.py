@@ -229,8 +229,8 @@ def single_moves_together():
             atoms.rattle(0.3, seed=2)
             atoms.pbc = cutoff is not None
             forcefield = pairs + AxilrodTeller(nu=45.69, cutoff=cutoff, enumeration="direct")
-            options = {"temperature": 90.0 + 90.0 * k, "kind": "single", "move": 0.3, "backend": "cpu"}
-            chains.append(MonteCarlo(atoms, forcefield, **options))
+            options = {"temperature": 90.0 + 90.0 * k, "kind": "single", "move": 0.3, "seed": k}
+            chains.append(MonteCarlo(atoms, forcefield, **options, backend="cpu"))
         Chains(chains).advance(5)
         found += [a for one in chains for a in (one.positions(), np.array([one.energy, one.moves.accepted]))]
     return found
