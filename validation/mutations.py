@@ -6,6 +6,8 @@
 `mutations.toml` beside this file lists them: a text of a file, what replaces it, and the tests that should
 fail. Each mutation is applied to a copy of the tree, and is caught if one of its tests fails there. First,
 all of these tests run without a mutation, and must pass.
+
+The file of `--out` is written after each mutation. The same command at the same commit continues it.
 """
 
 import os
@@ -80,13 +82,16 @@ def applied(mutation: Mutation, text: str) -> str:
     return changed
 
 
-def run_tests(folder: Path, tests: tuple[str, ...], jobs: int = 1) -> tuple[int | None, str]:
+def run_tests(
+    folder: Path, tests: tuple[str, ...], jobs: int = 1, longest: float | None = LONGEST
+) -> tuple[int | None, str]:
     """Exit code of pytest in a copy of the tree, None if it did not end; and the first test that failed.
 
     Args:
         folder: the copy.
         tests: files, or tests of a file; those of `make test` among them run.
         jobs: processes.
+        longest: seconds after which the tests are ended; None: never.
     """
     paths = [str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths), "TAICHIMD_QUICK_COMPILE": "1"}
@@ -94,7 +99,7 @@ def run_tests(folder: Path, tests: tuple[str, ...], jobs: int = 1) -> tuple[int 
     command += ["--numprocesses", str(jobs), "--dist", "worksteal"] if jobs > 1 else []
     try:
         found = subprocess.run(
-            command, cwd=folder, env=environment, capture_output=True, text=True, timeout=LONGEST
+            command, cwd=folder, env=environment, capture_output=True, text=True, timeout=longest
         )
     except subprocess.TimeoutExpired:
         return None, "did not end"
@@ -143,13 +148,19 @@ def main() -> int:
     chosen = [m for m in mutations() if any(part in m.name + m.file for part in options.only)]
     if not chosen:
         parser.error(f"no mutation has {' or '.join(options.only)} in its name or file")
-    report: dict[str, Any] = {**common.provenance(), "results": []}
+    report = begun(options.out)
+    done = {one["mutation"] for one in report["results"]}
+    chosen = [m for m in chosen if m.name not in done]
     with tempfile.TemporaryDirectory(prefix="taichimd-mutations-") as place:
         tests = tuple(sorted({test for mutation in chosen for test in mutation.tests}))
-        code, told = run_tests(copy_of_tree(Path(place, "unmutated")), tests, options.jobs)
-        if code != PASSED:
-            print(f"error: without a mutation the tests do not pass: {told}", file=sys.stderr)
-            return 2
+        if tests and not report["passes_unmutated"]:
+            code, told = run_tests(copy_of_tree(Path(place, "unmutated")), tests, options.jobs, longest=None)
+            if code != PASSED:
+                print(f"error: without a mutation the tests do not pass: {told}", file=sys.stderr)
+                return 2
+            report["passes_unmutated"] = True
+            if options.out:
+                common.write_json(options.out, report)
         with ThreadPoolExecutor(options.jobs) as pool:
             jobs = [pool.submit(tried, one, Path(place), k) for k, one in enumerate(chosen)]
             for job in jobs:
@@ -167,6 +178,14 @@ def main() -> int:
     caught = sum(one["caught"] for one in results)
     print(f"{caught} of {len(results)} mutations caught")
     return int(caught < len(results))
+
+
+def begun(out: Path | None) -> dict[str, Any]:
+    """The report of an earlier run of this command at this commit that did not end, or an empty one."""
+    report = {**common.provenance(), "listed": len(mutations()), "passes_unmutated": False, "results": []}
+    earlier = common.read_json(out) if out and out.exists() else {}
+    same = all(earlier.get(name) == report[name] for name in ("commit", "command"))
+    return report | {name: earlier[name] for name in ("passes_unmutated", "results")} if same else report
 
 
 def answer(found: dict[str, Any]) -> str:
