@@ -31,6 +31,7 @@ LAYERS = [
     "sequences",
     "parallel",
     "lammps",
+    "report",
     "cli",
 ]
 """Packages, one to a row: a module imports from its own and from those above it."""
