@@ -39,6 +39,8 @@ SHORT = ("README.md", "docs/tutorial.md")
 MOST_LINES = {"README.md": 120}
 OTHER_PAGES = [
     "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
     *(f"{folder}/README.md" for folder in ("taichimd", "examples", "potentials", "validation")),
 ]
 RESULTS = ROOT / "validation" / "results"
