@@ -125,7 +125,8 @@ def communicator() -> Any:
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:
         raise BackendError(
-            f"several processes need mpi4py and an MPI library ({error}); in the checkout: pip install '.[mpi]'"
+            f"several processes need mpi4py and an MPI library ({error}); in the checkout: "
+            "pip install '.[mpi]'"
         ) from error
     if remark := take_device():
         tell(f"note: {remark}")

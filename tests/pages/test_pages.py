@@ -23,7 +23,8 @@ WITHOUT_ENGINE = [
 """Pages whose commands show options: the stand-in of the engine takes them without compiling."""
 LEAVES = {
     "README.md": ("taichimd-run/thermo.png", "copper/thermo.png"),
-    "docs/tutorial.md": ("flat/thermo.png", "structure/rdf.csv", "observed/vacf.csv"),
+    "docs/tutorial.md": ("warm/thermo.png", "sampled/rdf.csv", "seeds/batch.csv", "structure/angles.csv"),
+    "docs/howto/error_bars.md": ("seeds/batch.png",),
     "docs/options.md": ("my-run/thermo.png", "second/thermo.png"),
     "docs/transport.md": ("taichimd-kappa/kappa.png",),
     "docs/ensembles/nve.md": ("flat/thermo.png",),

@@ -5,6 +5,7 @@ Kept in validation/results/: tutorial.json, made with TAICHIMD_RUNTIME=quadrants
 """
 
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -36,7 +37,7 @@ def main() -> None:
             for command in commands(text) if kind == "console" else ():
                 if command.startswith(NOT_RUN):
                     continue
-                arguments = [sys.executable, "-P", "-m", *command.split()]
+                arguments = [sys.executable, "-m", *shlex.split(command)]
                 done = subprocess.run(
                     arguments, cwd=folder, env=environment, text=True, capture_output=True, check=True
                 )
