@@ -1,6 +1,7 @@
 """What do the commands of docs/tutorial.md print, at full size?
 
-The page shows excerpts; `tests/pages/test_page_numbers.py` looks for each line of them here. About ten minutes on two CPU cores.
+The page shows excerpts; `tests/pages/test_page_numbers.py` looks for each line of them here. About ten
+minutes on two CPU cores.
 Kept in validation/results/: tutorial.json, made with TAICHIMD_RUNTIME=quadrants.
 """
 
