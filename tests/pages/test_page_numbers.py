@@ -254,24 +254,10 @@ def test_costs_of_a_barostat_are_those_of_the_result():
             assert percent == costs.get((kind, precision, int(atoms.replace(",", ""))), "")
 
 
-def test_times_at_a_real_300_k_are_those_of_the_result():
-    results = of("gpumd_figures_h100", "results")
-    found = {
-        (row["potential"], row["atoms"]): f"{1e3 * row['ms_per_step']:.0f}"
-        for row in results
-        if (row["ensemble"], row["precision"]) == ("nve", "float64")
-    }
-    rows = list(rows_between("docs/measurements/speed.md", "## At a real 300 K", "How warm the peers"))[1:]
-    assert len(rows) == 12
-    for system, atoms, shown in rows:
-        kind = {"Tersoff Si": "tersoff", "Stillinger-Weber Si": "sw"}[system]
-        assert shown == found[kind, int(atoms.replace(",", ""))]
-
-
 def test_reaxff_on_two_cores_has_the_times_of_the_result():
     results = of("reaxff_cpu_speed", "results")
     rows = list(
-        rows_between("docs/measurements/speed.md", "File: `reaxff_cpu_speed.json`", "## At a real 300 K")
+        rows_between("docs/measurements/speed.md", "File: `reaxff_cpu_speed.json`", "## GPUMD on the same")
     )
     assert len(rows) == 3
     for system, atoms, *shown in rows[1:]:
