@@ -45,6 +45,7 @@ _PUBLIC = {
     "pair_potential": "taichimd.forcefields.declare",
     "triplet_potential": "taichimd.forcefields.declare",
     "check_forcefield": "taichimd.program.check",
+    "validate": "taichimd.validation.suite",
     "load_forcefield": "taichimd.forcefields.load",
     "ManyBody": "taichimd.forcefields.passes",
     "neighbour_sum": "taichimd.forcefields.passes",

@@ -52,7 +52,7 @@ def pytest_collection_modifyitems(items):
 
 def pytest_runtest_setup(item):
     if item.get_closest_marker("lammps"):
-        from oracle import require_lammps
+        from peers import require_lammps
 
         require_lammps()
     if item.get_closest_marker("mdtraj"):

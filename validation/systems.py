@@ -27,7 +27,7 @@ MELT_TEMPERATURE = 1.44
 
 @dataclass(frozen=True)
 class LammpsInput:
-    """The same force field for LAMMPS; see `lammps_evaluate` in tests/support/oracle.py.
+    """The same force field for LAMMPS; see `lammps_evaluate` in taichimd/lammps/reference.py.
 
     Attributes:
         pair_style: with arguments.

@@ -25,6 +25,7 @@ from taichimd.cli import (
     relax,
     run,
     sweep,
+    validate,
 )
 from taichimd.cli.say import say
 from taichimd.core.printable import one_line
@@ -47,6 +48,7 @@ app.command()(plot.plot)
 app.command()(energy.energy)
 app.command()(potentials.potentials)
 app.command()(check.check)
+app.command()(validate.validate)
 app.command()(info.info)
 app.command()(demo.demo)
 app.add_typer(cssp.app, name="cssp")

@@ -43,7 +43,7 @@ def check(
     from taichimd.program.check import check_forcefield
     from taichimd.settings.run import SETTINGS
 
-    species = _symbols(elements)
+    species = symbols_of(elements)
     if not (given := [*(potentials or ()), *(potential or ())]):
         raise SettingsError(f"no potential given: expected {SETTINGS['potential'].values.expected}")
     if seed < 0:
@@ -74,7 +74,12 @@ def _reaxff(potential: str, species: list[str] | None) -> str | None:
     return describe(read_ffield(path), species)
 
 
-def _symbols(text: str | None) -> list[str] | None:
+def symbols_of(text: str | None) -> list[str] | None:
+    """Elements of a text such as "Si,C"; None of None.
+
+    Raises:
+        SettingsError: a part that is no chemical symbol.
+    """
     from taichimd.core.elements import is_symbol
     from taichimd.core.errors import SettingsError
 

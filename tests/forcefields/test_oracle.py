@@ -1,14 +1,14 @@
 """The oracle itself: its boxes, rotations, atom order and signs, against ASE's own Lennard-Jones."""
 
 import numpy as np
-import oracle
 import peers
 import pytest
 from ase import Atoms
 from ase.calculators.lj import LennardJones
-from oracle import lammps_box, lammps_evaluate, lammps_nve
 
 from taichimd import testing
+from taichimd.lammps import reference
+from taichimd.lammps.reference import lammps_box, lammps_evaluate, lammps_nve
 
 CUTOFF = 8.5
 PAIR_STYLE = f"lj/cut {CUTOFF}"
@@ -84,10 +84,10 @@ def test_box_keeps_the_periodic_lattice(pbc):
 
 @pytest.mark.parametrize(("required", "outcome"), [("", pytest.skip.Exception), ("1", pytest.fail.Exception)])
 def test_without_lammps_a_test_is_skipped_or_fails(monkeypatch, required, outcome):
-    monkeypatch.setattr(oracle, "lammps_reason", lambda: "not installed")
+    monkeypatch.setattr(reference, "lammps_reason", lambda: "not installed")
     monkeypatch.setenv(peers.REQUIRE_LAMMPS, required)
     with pytest.raises(outcome, match="no LAMMPS to compare with: not installed"):
-        oracle.require_lammps()
+        peers.require_lammps()
 
 
 @pytest.mark.parametrize(("required", "outcome"), [("", pytest.skip.Exception), ("1", pytest.fail.Exception)])

@@ -11,7 +11,7 @@ from ase.build import bulk, graphene
 from ase.calculators.calculator import Calculator, all_changes
 from ase.calculators.lj import LennardJones
 from ase.calculators.tersoff import Tersoff
-from oracle import lammps_evaluate, require_lammps
+from peers import require_lammps
 
 from taichimd import load_forcefield
 from taichimd.forcefields.formats import sw, tersoff, vashishta
@@ -22,6 +22,7 @@ from taichimd.forcefields.formats.tersoff import read_tersoff
 from taichimd.forcefields.formats.triples import TripleFile
 from taichimd.forcefields.formats.vashishta import read_vashishta
 from taichimd.forcefields.library import find, shipped
+from taichimd.lammps.reference import lammps_evaluate
 from taichimd.system.lattices import build_lattice
 
 CLASSICAL = [file for file in shipped() if file.kind != "reaxff"]  # tests/forcefields/reaxff has those

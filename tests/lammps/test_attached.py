@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from ase import units
 from ase.build import bulk
-from oracle import lammps_attached, lammps_box, lammps_nve, setup_commands
 
 from taichimd import Engine, load_forcefield
 from taichimd.core.errors import EvaluationError, SettingsError
 from taichimd.forcefields.library import find
 from taichimd.lammps import attach
+from taichimd.lammps.reference import lammps_attached, lammps_box, lammps_nve, setup_commands
 
 pytestmark = [pytest.mark.lammps, pytest.mark.once]
 

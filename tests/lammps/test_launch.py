@@ -9,7 +9,6 @@ import sys
 import numpy as np
 import pytest
 from ase.build import bulk
-from oracle import BAR_PER_EV_A3
 
 from taichimd import Engine, load_forcefield
 from taichimd.core.errors import BackendError
@@ -17,6 +16,7 @@ from taichimd.core.processes import take_device
 from taichimd.lammps.launch import Launch, launch
 from taichimd.lammps.processes import summed
 from taichimd.lammps.rank import _check_world
+from taichimd.lammps.reference import BAR_PER_EV_A3
 
 pytestmark = [pytest.mark.lammps, pytest.mark.once]
 

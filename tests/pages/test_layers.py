@@ -32,6 +32,7 @@ LAYERS = [
     "parallel",
     "lammps",
     "report",
+    "validation",
     "cli",
 ]
 """Packages, one to a row: a module imports from its own and from those above it."""

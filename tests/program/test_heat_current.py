@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from ase import Atoms
 from every_forcefield import FORCEFIELDS, PERIODIC
-from lammps_heat import lammps_heat
 
 from taichimd import TaichiMD, testing
 from taichimd.core.errors import StructureError
 from taichimd.forcefields.lennard_jones import LennardJones
+from taichimd.lammps.heat_flux import lammps_heat
 from taichimd.program.engine import Engine
 from taichimd.program.heat import heat_current
 

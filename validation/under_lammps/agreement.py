@@ -23,9 +23,8 @@ def compare(
 ) -> list[dict[str, Any]]:
     """One row for each number of processes."""
     common.use_tests_folder()
-    from oracle import BAR_PER_EV_A3
-
     from taichimd import Engine
+    from taichimd.lammps.reference import BAR_PER_EV_A3
 
     system = CASES[case](cells)
     atoms = system.atoms

@@ -46,7 +46,7 @@ def drifting(system: System, steps: int) -> System:
 
 
 def opened(lmp: Any, system: System, processes: int, skin: float, repeat: str = "") -> Any:
-    """Put a system into a LAMMPS; returns its box (`tests/support/oracle.py`).
+    """Put a system into a LAMMPS; returns its box (`taichimd/lammps/reference.py`).
 
     Args:
         lmp: LAMMPS's object.
@@ -56,7 +56,7 @@ def opened(lmp: Any, system: System, processes: int, skin: float, repeat: str = 
         repeat: so many copies along each vector, as LAMMPS's `replicate` takes them, with velocities of the
             system's temperature; to pass millions of atoms from Python would take minutes.
     """
-    from oracle import MVV2E, create_atoms, lammps_box, setup_commands, unique_elements
+    from taichimd.lammps.reference import MVV2E, create_atoms, lammps_box, setup_commands, unique_elements
 
     atoms = system.atoms
     elements, box = unique_elements(atoms), lammps_box(atoms)

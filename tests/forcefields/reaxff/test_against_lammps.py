@@ -4,10 +4,11 @@ import functools
 
 import numpy as np
 import pytest
-from reaxff_oracle import lammps_reaxff, path_of
+from peers import path_of
 from reaxff_samples import SYSTEMS
 
 from taichimd.forcefields.reaxff.forcefield import ReaxFF
+from taichimd.lammps.reaxff import lammps_reaxff
 from taichimd.program.engine import Engine
 
 pytestmark = [pytest.mark.once, pytest.mark.lammps]

@@ -7,8 +7,8 @@ import pytest
 import reaxff_samples as samples
 from ase.build import molecule
 from bits import elsewhere, here, needs_other_runtime
+from peers import path_of
 from reaxff_dense import Dense
-from reaxff_oracle import path_of
 
 from taichimd.forcefields.reaxff.evaluator import FIRST_NONBONDED
 from taichimd.forcefields.reaxff.forcefield import ReaxFF

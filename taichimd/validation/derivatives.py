@@ -1,0 +1,137 @@
+"""Are forces and virial derivatives of the energy? Finite differences on the structure."""
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+from ase import Atoms
+
+from taichimd.core.arrays import Array
+from taichimd.forcefields.base import ForceField
+from taichimd.program.check import SHORT_STEP, STEP
+from taichimd.program.engine import Engine
+from taichimd.validation.case import MARGIN, Case
+from taichimd.validation.measures import Check, Findings, Found, Measure, NotRun
+
+LIMIT = 1e-6
+ALL_STEP, DIRECTIONS = 4e-5, 3
+"""Angstrom by which all atoms move at once, so that distances change by less than `MARGIN`; how often."""
+STRAIN = 1e-5
+"""Relative: a pair of 10 angstrom changes by less than `MARGIN`."""
+FORCES = Measure("forces", "Are forces minus the derivative of the energy?", LIMIT)
+VIRIAL = Measure("virial", "Is the virial minus the derivative of the energy with respect to strain?", LIMIT)
+
+
+def slope(function: Callable[[float], float], h: float) -> float:
+    """Derivative at 0 by five-point central differences, with an error of h^4."""
+    values = [function(k * h) for k in (-2, -1, 1, 2)]
+    return (values[0] - 8.0 * values[1] + 8.0 * values[2] - values[3]) / (12.0 * h)
+
+
+def force_error(forcefield: ForceField, atoms: Atoms, moved: int, seed: int = 0) -> Found:
+    """Largest |F + dE/dx| over the largest force.
+
+    Args:
+        forcefield: any.
+        atoms: a structure without symmetry.
+        moved: number of atoms whose three components are compared.
+        seed: of the choice of these atoms.
+
+    Returns:
+        The ratio; data has the components, (moved, 3) each.
+    """
+    engine = Engine(atoms, forcefield)
+    exact, x = engine.evaluate().forces, atoms.positions
+    step = SHORT_STEP if forcefield.charged else STEP
+    chosen = _apart(atoms, forcefield, np.random.default_rng(seed).permutation(len(atoms)).tolist())[:moved]
+    found = np.zeros((len(chosen), 3))
+    for k, atom in enumerate(chosen):
+        for axis in range(3):
+
+            def energy(by: float, atom: int = atom, axis: int = axis) -> float:
+                moved_to = x.copy()
+                moved_to[atom, axis] += by
+                engine.set_state(positions=moved_to)
+                return engine.evaluate().energy
+
+            found[k, axis] = -slope(energy, step)
+    largest = float(max(abs(exact).max(), 1e-12))
+    error = abs(exact[chosen] - found)
+    worst = int(np.argmax(error.max(axis=1)))
+    together = max(_along(engine, x, exact, seed + k) for k in range(DIRECTIONS))
+    return Found(
+        max(float(error.max()), together) / largest,
+        f"all atoms at once, and {len(chosen)} alone; largest force {largest:.3g} eV/Å; worst atom "
+        f"{chosen[worst]}",
+        data={"forces": exact[chosen].tolist(), "differences": found.tolist()},
+    )
+
+
+def _along(engine: Engine, x: Array, forces: Array, seed: int) -> float:
+    """|F + dE/dx| along a direction in which every atom moves, so that no atom is left out, eV/angstrom."""
+    direction = np.random.default_rng(seed).uniform(-1.0, 1.0, x.shape)
+
+    def energy(by: float) -> float:
+        engine.set_state(positions=x + by * direction)
+        return engine.evaluate().energy
+
+    return abs(slope(energy, ALL_STEP) + float((forces * direction).sum()))
+
+
+def virial_error(forcefield: ForceField, atoms: Atoms) -> Found:
+    """Largest |W + dE/dstrain| over the largest component, of strains along periodic directions.
+
+    Args:
+        forcefield: any that has a virial.
+        atoms: periodic in three directions, or a cluster.
+    """
+    engine = Engine(atoms, forcefield)
+    total = engine.evaluate().virials.sum(axis=0)
+    symmetric = 0.5 * (total + total.T)
+    x, cell = atoms.positions, atoms.cell.array
+    found = np.zeros((3, 3))
+    for a, b in ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1)):
+
+        def energy(by: float, a: int = a, b: int = b) -> float:
+            strain = np.eye(3)
+            strain[a, b] += 0.5 * by
+            strain[b, a] += 0.5 * by
+            engine.set_state(positions=x @ strain, cell=cell @ strain)
+            return engine.evaluate().energy
+
+        found[a, b] = found[b, a] = -slope(energy, STRAIN)
+    largest = float(max(abs(found).max(), abs(symmetric).max(), 1e-12))
+    error = float(abs(symmetric - found).max()) / largest
+    data = {"virial": symmetric.tolist(), "differences": found.tolist()}
+    return Found(error, f"largest component {largest:.3g} eV", data=data)
+
+
+def _apart(atoms: Atoms, forcefield: ForceField, order: Iterable[int]) -> list[int]:
+    """Atoms, those first no pair of which is about to cross a cutoff."""
+    from ase.neighborlist import neighbor_list
+
+    finite = [one for one in forcefield.cutoffs if np.isfinite(one) and one < 20.0]
+    near: set[int] = set()
+    if finite:
+        i, r = neighbor_list("id", atoms, max(finite) + 4.0 * MARGIN)
+        near = {int(k) for c in finite for k in i[abs(r - c) < 4.0 * MARGIN]}
+    return sorted((int(k) for k in order), key=lambda k: k in near)
+
+
+def _forces(case: Case) -> Findings:
+    return {"forces": force_error(case.gradient, case.shaken, case.level.moved, case.seed)}
+
+
+def _virial(case: Case) -> Findings:
+    if not case.forcefield.has_virial:
+        return {"virial": NotRun(f"{case.name} gives no virial")}
+    if case.shaken.pbc.any() and not case.shaken.pbc.all():
+        return {"virial": NotRun("the structure is periodic in one or two directions only")}
+    if case.forcefield.external and not case.shaken.pbc.all():
+        return {"virial": NotRun("an external potential gives a virial of periodic structures only")}
+    return {"virial": virial_error(case.gradient, case.shaken)}
+
+
+CHECKS: tuple[Check, ...] = (
+    Check((FORCES,), _forces, "forces against finite differences"),
+    Check((VIRIAL,), _virial, "virial against strain derivatives"),
+)

@@ -1,0 +1,119 @@
+"""Does the total energy stay where it was? NVE, the slope with its error, the scatter, LAMMPS beside it."""
+
+from typing import Any
+
+import numpy as np
+from ase import units
+
+from taichimd.core.arrays import Array
+from taichimd.core.errors import TaichimdError
+from taichimd.validation.case import Case
+from taichimd.validation.measures import Check, Findings, Found, Measure, NotRun
+
+SLOPE = 1e-6
+"""eV/atom/ps beyond three standard errors."""
+DRIFT = Measure(
+    "drift", "Has the total energy of NVE no drift beyond three standard errors?", SLOPE, "eV/atom/ps"
+)
+FLUCTUATION = Measure(
+    "fluctuation", "Is the scatter of the total energy small beside that of the kinetic energy?", 0.05
+)
+BESIDE = Measure(
+    "drift-lammps", "Has LAMMPS, from the same start, the same drift within the errors?", SLOPE, "eV/atom/ps"
+)
+
+
+def sample(engine: Any, timestep: float, steps: int, every: int) -> tuple[Array, Array, Array]:
+    """Run, and take (n,) times (ns), total energies (eV per atom) and temperatures (K) on the way."""
+    energies, temperatures = [], []
+    for k in range(steps // every + 1):
+        if k:
+            engine.advance(every, timestep)
+        thermo = engine.thermo()
+        energies.append((thermo.potential + thermo.kinetic) / engine.n_atoms)
+        temperatures.append(thermo.temperature)
+    return times_of(len(energies), every, timestep), np.array(energies), np.array(temperatures)
+
+
+def times_of(samples: int, every: int, timestep: float) -> Array:
+    """(samples,) times in ns."""
+    return np.asarray(np.arange(samples) * every * timestep / units.fs * 1e-6)
+
+
+def reduce_energies(times: Array, energies: Array, n_blocks: int = 20) -> dict[str, float]:
+    """Slope and scatter of an energy series.
+
+    Samples of neighbouring steps are correlated, so the slope's error comes from a straight line through the
+    means of 20 blocks, whose residuals are nearly independent.
+
+    Args:
+        times: (n,) ns.
+        energies: (n,) eV per atom.
+        n_blocks: blocks for the error of the slope.
+
+    Returns:
+        slope and its error (eV/atom/ns), rms about the line and largest |E - E0| (eV/atom), length (ns).
+    """
+    slope, intercept = np.polyfit(times, energies - energies[0], 1)
+    residual = energies - energies[0] - (slope * times + intercept)
+    block_times = np.array([block.mean() for block in np.array_split(times, n_blocks)])
+    block_residuals = np.array([block.mean() for block in np.array_split(residual, n_blocks)])
+    spread = ((block_times - block_times.mean()) ** 2).sum()
+    error = np.sqrt((block_residuals**2).sum() / (n_blocks - 2) / spread)
+    return {
+        "slope_eV_per_atom_ns": float(slope),
+        "slope_error": float(error),
+        "rms_eV_per_atom": float(residual.std()),
+        "largest_eV_per_atom": float(np.abs(energies - energies[0]).max()),
+        "length_ns": float(times[-1]),
+    }
+
+
+def drift(case: Case) -> Findings:
+    """Slope and scatter of ours, and of LAMMPS from the state after the equilibration."""
+    level, timestep = case.level, case.timestep
+    engine = case.engine()
+    engine.advance(level.equilibration, timestep)
+    begin = case.moving.copy()
+    begin.positions = engine.positions()
+    begin.set_velocities(engine.velocities())
+    times, energies, temperatures = sample(engine, timestep, level.drift, level.every)
+    ours = reduce_energies(times, energies)
+    slope, error = (1e-3 * ours[key] for key in ("slope_eV_per_atom_ns", "slope_error"))
+    kinetic = 1.5 * units.kB * temperatures
+    ratio = ours["rms_eV_per_atom"] / max(float(kinetic.std()), 1e-12)
+    told = (
+        f"{slope:.1e} ± {error:.0e} eV/atom/ps over {1e3 * times[-1]:.3g} ps at {temperatures.mean():.0f} K"
+    )
+    data: dict[str, Any] = {**ours, "times_ns": times.tolist(), "energies_eV_per_atom": energies.tolist()}
+    beside, theirs = _lammps(case, begin, slope, error)
+    if theirs is not None:
+        data["lammps"] = theirs
+    return {
+        "drift": Found(abs(slope), told, SLOPE + 3.0 * error, data),
+        "fluctuation": Found(ratio, f"rms {ours['rms_eV_per_atom']:.1e} eV/atom"),
+        "drift-lammps": beside,
+    }
+
+
+def _lammps(
+    case: Case, begin: Any, slope: float, error: float
+) -> tuple[Found | NotRun, dict[str, Any] | None]:
+    """LAMMPS's drift beside ours, and its series."""
+    from taichimd.validation.peers import lammps_series
+
+    level = case.level
+    try:
+        energies = lammps_series(case, begin, level.drift, level.every)
+    except TaichimdError as reason:
+        return NotRun(str(reason)), None
+    times = times_of(len(energies), level.every, case.timestep)
+    theirs = reduce_energies(times, energies / len(begin))
+    their_slope, their_error = (1e-3 * theirs[key] for key in ("slope_eV_per_atom_ns", "slope_error"))
+    both = float(np.hypot(error, their_error))
+    told = f"LAMMPS: {their_slope:.1e} ± {their_error:.0e} eV/atom/ps, rms {theirs['rms_eV_per_atom']:.1e}"
+    found = Found(abs(slope - their_slope), told, SLOPE + 3.0 * both)
+    return found, {**theirs, "energies_eV_per_atom": (energies / len(begin)).tolist()}
+
+
+CHECKS: tuple[Check, ...] = (Check((DRIFT, FLUCTUATION, BESIDE), drift, "energy drift"),)

@@ -1,0 +1,37 @@
+"""How much the suite does: `--quick` in less than a minute on two cores, `--full` for results to keep."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Level:
+    """Amounts of work.
+
+    Attributes:
+        name: quick or full.
+        atoms: of a crystal that the suite builds, at least.
+        clusters: random clusters of the finite differences.
+        moved: atoms of the structure whose forces are compared with finite differences.
+        equilibration, drift, every: steps before the first sample, steps of samples, steps between samples.
+        heat: clusters of the heat-current identity.
+        steps: of runs whose bits are compared.
+        far: steps of runs on two backends or two runtimes.
+        lammps: steps of LAMMPS's trajectory.
+    """
+
+    name: str
+    atoms: int
+    clusters: int
+    moved: int
+    equilibration: int
+    drift: int
+    every: int
+    heat: int
+    steps: int
+    far: int
+    lammps: int
+
+
+QUICK = Level("quick", 60, 2, 4, 200, 1000, 5, 1, 60, 100, 20)
+FULL = Level("full", 200, 6, 16, 2000, 20_000, 20, 4, 300, 1000, 20)
+LEVELS = {one.name: one for one in (QUICK, FULL)}

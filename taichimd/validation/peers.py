@@ -1,0 +1,117 @@
+"""LAMMPS with its own code for the same potential: energies, forces, virial, a trajectory."""
+
+from typing import Any
+
+import numpy as np
+from ase import Atoms, units
+
+from taichimd.core.arrays import Array
+from taichimd.core.errors import BackendError
+from taichimd.lammps.reference import lammps_energies, lammps_evaluate, lammps_nve, lammps_reason
+from taichimd.lammps.styles import Style, reaxff_file, style_of
+from taichimd.program.engine import Engine
+from taichimd.validation.case import Case
+from taichimd.validation.measures import Check, Findings, Found, Measure, NotRun
+
+CHARGES = 1e-12
+"""Tolerance of charges on both sides."""
+ENERGY = Measure("lammps-energy", "Has LAMMPS's own code the same energy?", 1e-9)
+FORCES = Measure("lammps-forces", "Has LAMMPS's own code the same forces?", 1e-7)
+VIRIAL = Measure("lammps-virial", "Has LAMMPS's own code the same virial?", 1e-7)
+TRAJECTORY = Measure(
+    "lammps-trajectory", "Are the positions after 20 steps those of LAMMPS from the same start?", 1e-10, "Å"
+)
+
+
+def require_lammps() -> None:
+    """Raise if LAMMPS cannot be used here.
+
+    Raises:
+        BackendError: why.
+    """
+    if reason := lammps_reason():
+        raise BackendError(f"LAMMPS is not there: {reason}")
+
+
+def differences(found: Any, energy: float, forces: Array, virial: Array) -> tuple[float, float, float]:
+    """Relative differences of energy, of forces and of the virial, the last two to the largest component."""
+    total = found.virials.sum(axis=0)
+    symmetric = 0.5 * (total + total.T)
+    return (
+        abs(found.energy - energy) / max(abs(energy), 1e-12),
+        float(abs(found.forces - forces).max() / max(abs(forces).max(), 1e-12)),
+        float(abs(symmetric - virial).max() / max(abs(virial).max(), 1e-12)),
+    )
+
+
+def evaluation(case: Case) -> Findings:
+    """Energy, forces and virial of the displaced structure."""
+    require_lammps()
+    atoms = case.shaken
+    if (file := reaxff_file(case.forcefield)) is not None:
+        from taichimd.forcefields.reaxff.forcefield import ReaxFF
+        from taichimd.lammps.reaxff import lammps_reaxff
+
+        # LAMMPS's forces are not the gradient between light and heavy atoms: docs/forcefields/reaxff.md.
+        forcefield = ReaxFF(file, charge_tolerance=CHARGES, lammps_forces=True)
+        theirs = lammps_reaxff(atoms, file, CHARGES)
+        energy, forces, virial = sum(theirs.terms.values()), theirs.forces, theirs.virial
+        told = "ReaxFF of the file, charges to 1e-12, lammps_forces=True"
+    else:
+        style, forcefield = _style(case), case.forcefield
+        reference = lammps_evaluate(atoms, style.pair_style, style.pair_coeff, pair_modify=style.pair_modify)
+        energy, forces, virial = reference.energy, reference.forces, reference.virial
+        told = f"pair_style {style.pair_style}"
+    values = differences(Engine(atoms, forcefield).evaluate(), energy, forces, virial)
+    names = ("lammps-energy", "lammps-forces", "lammps-virial")
+    found: dict[str, Found | NotRun] = {
+        name: Found(value, told) for name, value in zip(names, values, strict=True)
+    }
+    if not atoms.pbc.all():
+        found["lammps-virial"] = NotRun("the structure is not periodic in three directions")
+    return found
+
+
+def trajectory(case: Case) -> Findings:
+    """Positions after some steps from the same start."""
+    require_lammps()
+    if reaxff_file(case.forcefield) is not None:
+        return {"lammps-trajectory": NotRun("charges of ReaxFF are converged to a tolerance in each program")}
+    style, steps = _style(case), case.level.lammps
+    reference = lammps_nve(
+        case.moving, style.pair_style, style.pair_coeff, n_steps=steps, timestep=case.timestep,
+        pair_modify=style.pair_modify,
+    )  # fmt: skip
+    engine = case.engine()
+    engine.advance(steps, case.timestep)
+    value = float(np.abs(engine.positions() - reference.positions).max())
+    return {"lammps-trajectory": Found(value, f"{steps} steps")}
+
+
+def lammps_series(case: Case, begin: Atoms, steps: int, every: int) -> Array:
+    """LAMMPS's total energies (eV) from a state on.
+
+    Raises:
+        BackendError, PropertyError: LAMMPS is not there, or has no such style.
+    """
+    require_lammps()
+    if (file := reaxff_file(case.forcefield)) is not None:
+        from taichimd.lammps.reaxff import lammps_reaxff_nve
+
+        step = case.timestep / units.fs
+        return lammps_reaxff_nve(begin, file, tolerance=1e-6, timestep=step, n_steps=steps, every=every)
+    style = _style(case)
+    return lammps_energies(
+        begin, style.pair_style, style.pair_coeff, n_steps=steps, every=every, timestep=case.timestep,
+        pair_modify=style.pair_modify,
+    )  # fmt: skip
+
+
+def _style(case: Case) -> Style:
+    return style_of(case.forcefield, case.species)
+
+
+CHECKS: tuple[Check, ...] = (
+    Check((ENERGY, FORCES, VIRIAL), evaluation, "LAMMPS's energies and forces"),
+    Check((TRAJECTORY,), trajectory, "LAMMPS's trajectory"),
+)

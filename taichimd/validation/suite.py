@@ -1,0 +1,228 @@
+"""`taichimd.validate`: all checks of a force field on a structure, as a certificate."""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ase import Atoms
+
+from taichimd.core.errors import BackendError, CapacityError, PropertyError, SettingsError, TaichimdError
+from taichimd.core.runtime import start
+from taichimd.forcefields.base import ForceField
+from taichimd.forcefields.load import load_forcefield
+from taichimd.validation import (
+    bits,
+    clusters,
+    derivatives,
+    drift,
+    heat,
+    peers,
+    precision,
+    processes,
+    rest,
+    symmetries,
+    work,
+)
+from taichimd.validation.case import Case
+from taichimd.validation.crystals import crystal_for
+from taichimd.validation.levels import LEVELS, Level
+from taichimd.validation.measures import (
+    FAILED,
+    NOT_RUN,
+    PASSED,
+    Check,
+    Findings,
+    Found,
+    NotRun,
+    Outcome,
+    outcome_of,
+)
+
+CHECKS: tuple[Check, ...] = (
+    *derivatives.CHECKS,
+    *clusters.CHECKS,
+    *symmetries.CHECKS,
+    *work.CHECKS,
+    *rest.CHECKS,
+    *drift.CHECKS,
+    *heat.CHECKS,
+    *bits.CHECKS,
+    *processes.CHECKS,
+    *precision.CHECKS,
+    *peers.CHECKS,
+)
+NAMES = tuple(measure.name for check in CHECKS for measure in check.measures)
+"""Of all measures, in the order of the table."""
+CANNOT = (SettingsError, PropertyError, BackendError, CapacityError)
+"""Errors that say that something cannot be done here, not that a result is wrong."""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What the suite has found; `print` it.
+
+    Attributes:
+        name: of the force field.
+        potential: its record (`ForceField.describe`), with parameters, code and fingerprint.
+        structure: formula, number of atoms, periodic directions, cell lengths (angstrom), temperature (K) of
+            runs, and what a relaxation has found.
+        level: quick or full.
+        outcomes: one for each measure.
+        seconds: of wall clock.
+        seed: of displacements and velocities.
+    """
+
+    name: str
+    potential: dict[str, Any]
+    structure: dict[str, Any]
+    level: str
+    outcomes: tuple[Outcome, ...]
+    seconds: float
+    seed: int
+
+    def count(self, status: str) -> int:
+        """Number of measures of a status: "passed", "failed" or "not run"."""
+        return sum(one.status == status for one in self.outcomes)
+
+    @property
+    def ok(self) -> bool:
+        """Whether something passed and nothing failed."""
+        return self.count(FAILED) == 0 and self.count(PASSED) > 0
+
+    @property
+    def failed(self) -> list[str]:
+        """Names of the measures that failed."""
+        return [one.name for one in self.outcomes if one.status == FAILED]
+
+    @property
+    def verdict(self) -> str:
+        """A line: how many passed, failed and were not run, and the names of those that failed."""
+        told = f"{self.count(PASSED)} passed, {self.count(FAILED)} failed, {self.count(NOT_RUN)} not run"
+        return told + (f": {', '.join(self.failed)}" if self.failed else "")
+
+    def __getitem__(self, name: str) -> Outcome:
+        """The outcome of a measure."""
+        return next(one for one in self.outcomes if one.name == name)
+
+    def __str__(self) -> str:
+        """A table for a terminal."""
+        rows = [(one.name, one.status, one.number, one.allowed, one.detail) for one in self.outcomes]
+        widths = [max(len(row[k]) for row in rows) for k in range(4)]
+        lines = [
+            "  ".join(cell.ljust(width) for cell, width in zip(row, [*widths, 0], strict=True)).rstrip()
+            for row in rows
+        ]
+        return "\n".join([f"{self.name}: {self.verdict}", *lines])
+
+    def record(self) -> dict[str, Any]:
+        """A JSON-able dictionary of all of it."""
+        found = asdict(self)
+        found["ok"], found["verdict"] = self.ok, self.verdict
+        return found
+
+
+def validate(
+    potential: Any,
+    atoms: Atoms | None = None,
+    *,
+    quick: bool = False,
+    only: Sequence[str] | None = None,
+    elements: Sequence[str] | None = None,
+    temperature: float | None = None,
+    seed: int = 1,
+    backend: str = "auto",
+    on_check: Callable[[str], None] = lambda title: None,
+) -> Certificate:
+    """Check a force field on this machine: its derivatives, symmetries, dynamics, bits, and LAMMPS beside it.
+
+        >>> from taichimd import validate
+        >>> found = validate("Si.sw", quick=True, only=["forces", "third-law"])
+        >>> found["forces"].status, found.ok
+        ('passed', True)
+
+    What cannot be run here (no GPU, no LAMMPS, a property that the force field lacks) is "not run", with the
+    reason.
+
+    Args:
+        potential: a file, a shipped name, "my_file.py:name" or a force field; a list is their sum.
+        atoms: the structure; None: a crystal of the force field's elements, relaxed.
+        quick: less of everything, and not the other runtime.
+        only: names of measures (`taichimd.validation.suite.NAMES`); the others do not appear. None: all.
+        elements: of the crystal and of random clusters, where the force field takes any.
+        temperature: of first velocities, K; None: 300 K, less for a crystal that is weakly bound.
+        seed: of displacements and velocities.
+        backend: auto, cuda or cpu.
+        on_check: told what begins.
+
+    Raises:
+        SettingsError: an unknown name, or no crystal of these elements is known.
+        ParameterFileError, MissingParameterError, StructureError, BackendError: as `Engine`.
+    """
+    begun = time.perf_counter()
+    chosen = _chosen(only)
+    level, forcefield = LEVELS["quick" if quick else "full"], load_forcefield(potential)
+    start(backend)
+    case = case_of(forcefield, atoms, level, elements, temperature, seed)
+    outcomes: list[Outcome] = []
+    for check in CHECKS:
+        if wanted := [one for one in check.measures if one.name in chosen]:
+            on_check(check.title)
+            clock = time.perf_counter()
+            found = taken(check, case)
+            seconds = time.perf_counter() - clock
+            outcomes += [outcome_of(one, found[one.name], seconds) for one in wanted]
+    facts = {
+        "formula": case.atoms.get_chemical_formula(), "atoms": len(case.atoms), "built": case.built,
+        "periodic": case.atoms.pbc.tolist(), "cell_A": case.atoms.cell.lengths().tolist(),
+        "temperature_K": case.kelvin, "relaxation": case.facts,
+    }  # fmt: skip
+    record = forcefield.describe(case.species)
+    seconds = time.perf_counter() - begun
+    return Certificate(forcefield.name, record, facts, level.name, tuple(outcomes), seconds, seed)
+
+
+def _chosen(only: Sequence[str] | None) -> set[str]:
+    if unknown := [name for name in only or () if name not in NAMES]:
+        raise SettingsError(f"no check is called {unknown[0]!r}; expected some of {', '.join(NAMES)}")
+    return set(NAMES if only is None else only)
+
+
+def case_of(
+    forcefield: ForceField,
+    atoms: Atoms | None,
+    level: Level,
+    elements: Sequence[str] | None = None,
+    temperature: float | None = None,
+    seed: int = 1,
+) -> Case:
+    """The force field on the structure, or on a relaxed crystal; arguments as of `validate`.
+
+    Raises:
+        SettingsError: no crystal is known.
+        MissingParameterError: elements of the structure without parameters.
+    """
+    if atoms is not None:
+        forcefield.bind(sorted(set(atoms.get_chemical_symbols())))
+        return Case(
+            forcefield.name, forcefield, atoms.copy(), level, temperature, elements, seed, built=False
+        )
+    crystal = crystal_for(forcefield, elements, level.atoms)
+    forcefield.bind(sorted(set(crystal.get_chemical_symbols())))
+    still = rest.rested(crystal, forcefield)
+    return Case(
+        forcefield.name, forcefield, still.atoms, level, temperature, elements, seed, facts=still.facts
+    )
+
+
+def taken(check: Check, case: Case) -> Findings:
+    """What a check finds; its errors become what they mean for its measures."""
+    if case.level.name == "quick" and not check.quick:
+        return {one.name: NotRun("--quick leaves it out; --full runs it") for one in check.measures}
+    try:
+        return check.run(case)
+    except CANNOT as error:
+        return {one.name: NotRun(str(error)) for one in check.measures}
+    except TaichimdError as error:
+        return {one.name: Found(math.nan, str(error)) for one in check.measures}

