@@ -14,12 +14,16 @@ from taichimd.batch_calculators import evaluate_many as evaluate_many
 from taichimd.calculator import TaichiMD as TaichiMD
 from taichimd.ensembles.registry import NVE as NVE
 from taichimd.ensembles.registry import Berendsen as Berendsen
+from taichimd.ensembles.registry import BerendsenCell as BerendsenCell
 from taichimd.ensembles.registry import BerendsenNPT as BerendsenNPT
 from taichimd.ensembles.registry import Bussi as Bussi
+from taichimd.ensembles.registry import InertialCell as InertialCell
 from taichimd.ensembles.registry import Langevin as Langevin
 from taichimd.ensembles.registry import MartynaTobiasKlein as MartynaTobiasKlein
 from taichimd.ensembles.registry import NoseHoover as NoseHoover
+from taichimd.ensembles.registry import StochasticCell as StochasticCell
 from taichimd.ensembles.registry import StochasticCellRescaling as StochasticCellRescaling
+from taichimd.ensembles.registry import combine as combine
 from taichimd.forcefields.ase_calculators import from_ase as from_ase
 from taichimd.forcefields.axilrod_teller import AxilrodTeller as AxilrodTeller
 from taichimd.forcefields.contract import ExternalPotential as ExternalPotential

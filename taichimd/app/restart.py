@@ -82,8 +82,10 @@ def ramp_of(settings: RunSettings, checkpoint: Checkpoint | None, steps: int) ->
 def cut_ramp(settings: RunSettings, checkpoint: Checkpoint, steps: int) -> list[str]:
     """A remark if ramps of the checkpoint are given up before their end, where a bath leaps to it."""
     ramp = checkpoint.ramp
+    kind = settings.ensemble.kind
+    acts = kind.acts_on or kind.moves_cell
     gone_on = ramp is not None and ramp_of(settings, checkpoint, steps) == tuple(ramp)
-    if ramp is None or checkpoint.step >= ramp[1] or gone_on or not settings.ensemble.kind.acts_on:
+    if ramp is None or checkpoint.step >= ramp[1] or gone_on or not acts:
         return []
     return [
         f"the ramp of the checkpoint, which was to end at step {ramp[1]:,}, is given up at step "

@@ -18,16 +18,16 @@ from taichimd.system.cell import taken_cells
 from taichimd.system.state import Atoms
 
 
-def of_each_system(of: EnsembleFunctions, real: Any, moves_cell: bool) -> EnsembleFunctions:
+def of_each_system(of: EnsembleFunctions, real: Any, coupling: Any) -> EnsembleFunctions:
     """Device functions that take `BatchBathArrays` in place of the arrays of ledger and bath.
 
     Args:
         of: functions of a thermostat or barostat, which take an `OwnLedger`, and a bath in registers.
         real: ti.f64 or ti.f32, of the atoms.
-        moves_cell: whether it is a barostat.
+        coupling: `Coupling` of it.
     """
-    sums = 2 * of.parts if moves_cell else 1
-    length, size = ledger_size(sums), barostats.BATH_SIZE if moves_cell else thermostats.BATH_SIZE
+    moves_cell, sums = coupling.moves_cell, 2 * of.parts
+    length, size = ledger_size(coupling.sums), barostats.BATH_SIZE if moves_cell else thermostats.BATH_SIZE
 
     @ti.func
     def start_of(k):
@@ -117,7 +117,7 @@ def of_each_system(of: EnsembleFunctions, real: Any, moves_cell: bool) -> Ensemb
 
     own: dict[str, Any] = {"prepare": prepare, "refresh": refresh} if of.prepare else {}
     if moves_cell:
-        own = {"add_components": add_components, "add_virial": add_virial, "collect": collect}
+        own |= {"add_components": add_components, "add_virial": add_virial, "collect": collect}
     return replace(
         of, add_kinetic=add_kinetic, rescale=rescale, rescaled=rescaled, close_step=close_step, **own
     )

@@ -168,26 +168,32 @@ class Bath:
         coupling = self.baths.coupling
         if coupling.driven or not self.ensemble.conserves:
             return None
-        if coupling.local:
-            return self._given() * 2.0**-at.ENERGY_BITS
-        return self.ensemble.received(self._values(), self.freedom)
+        given = self._given() * 2.0**-at.ENERGY_BITS if coupling.local else 0.0
+        return given + self.ensemble.received(self._values(), self.freedom) if coupling.whole else given
+
+    @property
+    def _slots(self) -> slice:
+        """Where the ledger has the energies that a thermostat of each atom has received."""
+        first = at.SLOT + self.baths.coupling.given * at.SLOTS
+        return slice(first, first + at.SLOTS)
 
     def _given(self) -> int:
-        return int(self._ledger()[at.SLOT :].sum())
+        return int(self._ledger()[self._slots].sum())
 
     def state(self) -> dict[str, Any]:
         """What a restart needs besides the settings: JSON-able, and exact."""
         coupling = self.baths.coupling
-        whose = {"ensemble": self.ensemble.name, "identity": self.ensemble.identity}
+        if coupling.none:
+            return {}
+        found: dict[str, Any] = {"ensemble": self.ensemble.name, "identity": self.ensemble.identity}
         if coupling.local:
-            return {**whose, "ledger": self._given()}
+            found["ledger"] = self._given()
         if coupling.whole:
             values = self._values()
-            found = {**whose, "bath": values[at.STATE].tolist()}
+            found["bath"] = values[at.STATE].tolist()
             if coupling.moves_cell:
                 found["cell"] = [*self.baths.cells.state(self.number), *values[baro.STATE].tolist()]
-            return found
-        return {}
+        return found
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Go on from what `state` returned.
@@ -206,10 +212,10 @@ class Bath:
             )
         if coupling.local:
             ledger = self._ledger()
-            ledger[at.SLOT :] = 0
-            ledger[at.SLOT] = state["ledger"]
+            ledger[self._slots] = 0
+            ledger[self._slots.start] = state["ledger"]
             self._write(ledger=ledger)
-        elif coupling.whole:
+        if coupling.whole:
             values = self._values()
             values[at.STATE] = state["bath"]
             if coupling.moves_cell:
@@ -242,11 +248,8 @@ def _first_values(
 ) -> tuple[Array, NDArray[np.int64]]:
     """Rows of the arrays `bath` and `ledger` at the start."""
     coupling = bath.baths.coupling
-    sums = 1 + 3 * coupling.driven
-    if coupling.moves_cell:
-        sums = 2 * baro.parts_of(coupling.control, coupling.axes)
     values = np.zeros(baro.BATH_SIZE if coupling.moves_cell else at.BATH_SIZE)
-    ledger = np.zeros(at.ledger_size(sums), np.int64)
+    ledger = np.zeros(at.ledger_size(coupling.sums), np.int64)
     values[at.FREEDOM], values[at.TOTAL_MASS] = bath.freedom, masses.sum()
     values[at.DRIVE : at.DRIVE + 3] = driving_force or (0.0, 0.0, 0.0)
     bath.ensemble.fill(values, ledger)

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from taichimd.core.errors import SettingsError
+from taichimd.ensembles.barostats import layout as baro
 from taichimd.ensembles.batch_coupling import of_each_system
 from taichimd.ensembles.functions import EnsembleFunctions
-from taichimd.ensembles.registry import NVE, Barostat, BerendsenNPT, Ensemble
+from taichimd.ensembles.registry import NVE, BerendsenNPT, CellMotion, Ensemble
 
 
 @dataclass(frozen=True)
@@ -32,22 +33,37 @@ class Coupling:
     @property
     def none(self) -> bool:
         """Whether nothing acts but forces."""
-        return not self.kind.acts_on
+        return not (self.local or self.whole)
 
     @property
     def local(self) -> bool:
-        """Whether what acts does so on each atom alone."""
+        """Whether a thermostat acts on each atom alone."""
         return self.kind.acts_on == "atoms"
 
     @property
     def whole(self) -> bool:
-        """Whether what acts does so on the whole system."""
-        return self.kind.acts_on == "system"
+        """Whether something acts on the whole system: a thermostat, or a barostat."""
+        return self.kind.acts_on == "system" or self.kind.moves_cell
 
     @property
     def moves_cell(self) -> bool:
         """Whether there is a barostat."""
         return self.kind.moves_cell
+
+    @property
+    def parts(self) -> int:
+        """Components of each tensor that a barostat sums; 0 without one."""
+        return baro.parts_of(self.control, self.axes) if self.moves_cell else 0
+
+    @property
+    def given(self) -> int:
+        """Which sum of the ledger has the energies that a thermostat of each atom has received."""
+        return 2 * self.parts
+
+    @property
+    def sums(self) -> int:
+        """Sums over atoms that the ledger holds."""
+        return 2 * self.parts + self.local if self.moves_cell else 1 + 3 * self.driven
 
     @property
     def acts_every_period(self) -> bool:
@@ -92,7 +108,7 @@ def coupling_of(ensemble: Ensemble, driving_force: tuple[float, float, float] | 
                 f"a driving force heats the system, and {ensemble.name} does not take the heat away as it must; "
                 "expected the ensemble nvt-nose-hoover (or nvt-bussi, nvt-berendsen)"
             )
-    if isinstance(ensemble, Barostat):
+    if isinstance(ensemble, CellMotion):
         return Coupling(type(ensemble), ensemble.control, "".join(sorted(ensemble.axes)), ensemble.acts_every)
     if not isinstance(ensemble, Ensemble):
         raise SettingsError(f"ensemble = {ensemble!r}: expected an object, such as Bussi(300.0), or None")
@@ -103,4 +119,4 @@ def coupling_of(ensemble: Ensemble, driving_force: tuple[float, float, float] | 
 def coupling_functions(coupling: Coupling, real: Any, by_slot: bool) -> EnsembleFunctions:
     """Device functions of a thermostat or barostat."""
     functions = coupling.kind.device_functions(coupling, real, by_slot)
-    return of_each_system(functions, real, coupling.moves_cell) if coupling.batch else functions
+    return of_each_system(functions, real, coupling) if coupling.batch else functions

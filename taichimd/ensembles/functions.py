@@ -7,14 +7,26 @@ from taichimd.core.runtime import DeviceFunction
 
 
 @dataclass(frozen=True)
+class AtomFunctions:
+    """Device functions of what acts on each atom alone.
+
+    Attributes:
+        prepare: once for a time step. refresh: the new velocity of an atom.
+    """
+
+    prepare: DeviceFunction
+    refresh: DeviceFunction
+
+
+@dataclass(frozen=True)
 class EnsembleFunctions:
     """Device functions of a thermostat or barostat; those that an ensemble does not have are None.
 
     Attributes:
         add_kinetic: counts the kinetic energy of an atom. rescale: what acts on the whole system, serial.
         rescaled: the velocity of an atom after that. close_step: kernel of all this, for the last step of a run.
-        count: adds to a sum over atoms. drive: of a driving force, the force on an atom.
-        prepare, refresh: of what acts on each atom alone: once for a time step, and on one atom.
+        drive: of a driving force, the force on an atom.
+        prepare, refresh: of `AtomFunctions`.
         parts: of a barostat, as all that follow: components of the kinetic and virial tensors that are summed.
         add_components, add_virial: count the virial of an atom, by its components or as a matrix.
         collect: total of a component. due: whether it acts at the end of a step. until_due: steps before one with sums.
@@ -24,7 +36,6 @@ class EnsembleFunctions:
     rescale: DeviceFunction
     rescaled: DeviceFunction
     close_step: Kernel | None = None
-    count: DeviceFunction | None = None
     drive: DeviceFunction | None = None
     prepare: DeviceFunction | None = None
     refresh: DeviceFunction | None = None

@@ -14,25 +14,54 @@
 | npt-scr | stochastic cell rescaling | Bussi | isothermal-isobaric |
 | npt-mtk | Martyna-Tobias-Klein, with friction and noise | Bussi | isothermal-isobaric |
 
+A thermostat and a motion of the cell are two objects that combine (`combinations`): npt-CELL-THERMOSTAT is any other pair
+that makes sense, nph-berendsen a cell without a thermostat.
+
 With F > 0 fixed atoms degrees of freedom are 3 (N - F) in all of them: what holds these takes up momentum, and no centre of
-mass rests. Every ensemble but npt-berendsen keeps account of the energy that bath and cell have received; total energy less
+mass rests. Every ensemble but those of Berendsen's cell keeps account of the energy that bath and cell have received; total energy less
 that is conserved but for the error of velocity Verlet.
 """
 
-from taichimd.ensembles.barostats.base import Barostat
-from taichimd.ensembles.barostats.berendsen import BerendsenNPT
-from taichimd.ensembles.barostats.martyna_tobias_klein import MartynaTobiasKlein
-from taichimd.ensembles.barostats.stochastic_cell_rescaling import StochasticCellRescaling
+from taichimd.ensembles.barostats.base import CellMotion
+from taichimd.ensembles.barostats.berendsen import BerendsenCell
+from taichimd.ensembles.barostats.martyna_tobias_klein import InertialCell
+from taichimd.ensembles.barostats.stochastic_cell_rescaling import StochasticCell
+from taichimd.ensembles.combinations import (
+    BerendsenNPT,
+    MartynaTobiasKlein,
+    StochasticCellRescaling,
+    combination,
+    combine,
+    why_not_together,
+)
 from taichimd.ensembles.thermostats.base import NVE, Ensemble, Thermostat
 from taichimd.ensembles.thermostats.berendsen import Berendsen
 from taichimd.ensembles.thermostats.bussi import Bussi
 from taichimd.ensembles.thermostats.langevin import Langevin
 from taichimd.ensembles.thermostats.nose_hoover import NoseHoover
 
+__all__ = [
+    "BAROSTATS", "COMBINED", "ENSEMBLES", "MOTIONS", "NVE", "THERMOSTATS", "Berendsen", "BerendsenCell", "BerendsenNPT", "Bussi",
+    "CellMotion", "Ensemble", "InertialCell", "Langevin", "MartynaTobiasKlein", "NoseHoover", "StochasticCell",
+    "StochasticCellRescaling", "Thermostat", "combine",
+]  # fmt: skip
+
 THERMOSTATS: dict[str, type[Thermostat]] = {
     kind.name: kind for kind in (Langevin, Berendsen, Bussi, NoseHoover)
 }
-BAROSTATS: dict[str, type[Barostat]] = {
+MOTIONS: dict[str, type[CellMotion]] = {
+    kind.name: kind for kind in (BerendsenCell, StochasticCell, InertialCell)
+}
+BAROSTATS: dict[str, type[CellMotion]] = {
     kind.name: kind for kind in (BerendsenNPT, StochasticCellRescaling, MartynaTobiasKlein)
 }
-ENSEMBLES: dict[str, type[Ensemble]] = {NVE.name: NVE, **THERMOSTATS, **BAROSTATS}
+"""Motions of the cell with the thermostats of their papers."""
+_ALL = [
+    combination(thermostat, motion)
+    for motion in MOTIONS.values()
+    for thermostat in (*THERMOSTATS.values(), NVE)
+    if why_not_together(thermostat, motion) is None
+]
+COMBINED: dict[str, type[CellMotion]] = {**BAROSTATS, **{kind.name: kind for kind in _ALL}}
+"""All motions of the cell, each with each thermostat that it combines with."""
+ENSEMBLES: dict[str, type[Ensemble]] = {NVE.name: NVE, **THERMOSTATS, **COMBINED}

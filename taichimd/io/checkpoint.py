@@ -166,7 +166,7 @@ def _fault_of_state(meta: dict[str, Any]) -> str:
     if "kind" in bath or name not in ENSEMBLES:
         return f"bath is of an unknown kind {bath.get('kind', name)!r}"
     kind = ENSEMBLES[name]
-    lengths = {"bath": STATE.stop - STATE.start} if kind.acts_on == "system" else {}
+    lengths = {"bath": STATE.stop - STATE.start} if kind.acts_on == "system" or kind.moves_cell else {}
     if kind.moves_cell:
         lengths["cell"] = 27 + of_barostats.STATE.stop - of_barostats.STATE.start
     for key, length in lengths.items() if bath else ():

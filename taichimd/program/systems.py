@@ -20,7 +20,7 @@ from taichimd.core.errors import StructureError, TaichimdError
 from taichimd.core.matrix3 import determinant
 from taichimd.core.one_of_each import one_of_each
 from taichimd.core.runtime import start, ti
-from taichimd.ensembles.barostats.base import Barostat
+from taichimd.ensembles.barostats.base import CellMotion
 from taichimd.ensembles.bath import Baths
 from taichimd.ensembles.registry import NVE, Ensemble
 from taichimd.forcefields.base import ForceField
@@ -121,7 +121,7 @@ class Systems(NotCopied):
                 self._check(atoms, many_body)
                 if all_pairs:
                     check_all_pairs_of(ensemble.moves_cell, driving_force)
-                if isinstance(ensemble, Barostat):
+                if isinstance(ensemble, CellMotion):
                     self.forcefield.check_virial("a barostat")
                     ensemble.check_cell(atoms.cell.array, atoms.pbc)
                 self.fixed.append(check_fixed(held[number], len(atoms)))
@@ -140,11 +140,11 @@ class Systems(NotCopied):
         self.cells = Cells(vectors, self.pbc, state.system if state.batch else None)
         self.baths = Baths(each, self.masses, self.cells, self.fixed, driving_force)
         for number, (ensemble, cell) in enumerate(zip(each, vectors, strict=True)):
-            if isinstance(ensemble, Barostat):
+            if isinstance(ensemble, CellMotion):
                 with self.named(number):
                     wanted = 3.0 * ensemble.most_pressure * units.GPA * abs(determinant(cell))
                     bath = self.baths.rows[number]
-                    bath.check_sums(wanted, bath.freedom * units.KB * ensemble.temperature)
+                    bath.check_sums(wanted, bath.freedom * units.KB * ensemble.bath_temperature)
         state.set("pos", _joined(atoms.positions for atoms in systems))
         state.set(
             "vel", _joined(of_free(a.get_velocities(), f) for a, f in zip(systems, self.fixed, strict=True))

@@ -11,7 +11,7 @@ from typing import Any
 from taichimd.core.errors import SettingsError
 from taichimd.core.names import hint
 from taichimd.core.units import FS
-from taichimd.ensembles.registry import BAROSTATS, ENSEMBLES
+from taichimd.ensembles.registry import COMBINED, ENSEMBLES
 from taichimd.settings.job_file import beside, read_toml
 from taichimd.settings.run import SETTINGS, TOPICS, RunSettings
 from taichimd.settings.types import DRAW, NONE, parse_pressure
@@ -123,7 +123,7 @@ def _inherited(checkpoint: Mapping[str, Any], own: Mapping[str, Any]) -> dict[st
     if new_bath:
         dropped.add("coupling_time")
         # From one barostat to another, to equilibrate and then to sample, the pressure stays what it was.
-        if ensemble not in BAROSTATS:
+        if ensemble not in COMBINED:
             dropped |= set(_OF_BAROSTATS)
     kept = {k: v for k, v in checkpoint.items() if k not in dropped}
     for final, key in _RAMPS.items():
@@ -188,7 +188,7 @@ def _check_ensemble(settings: RunSettings, given: Collection[str]) -> None:
     ensemble, values = settings.ensemble, settings.ensemble.record()
     for what, keys, kinds in (
         ("thermostat", _OF_THERMOSTATS, [n for n, kind in ENSEMBLES.items() if kind.acts_on]),
-        ("barostat", _OF_BAROSTATS, list(BAROSTATS)),
+        ("barostat", _OF_BAROSTATS, list(COMBINED)),
     ):
         for key in keys if ensemble.name not in kinds else ():
             if key in given:
@@ -196,11 +196,11 @@ def _check_ensemble(settings: RunSettings, given: Collection[str]) -> None:
                     f"{key} = {values[key]}: the ensemble {ensemble.name} has no {what}; expected "
                     f"with it one of {', '.join(kinds)}"
                 )
-    if "barostat_period" in given and BAROSTATS[ensemble.name].has_inertia:
+    if "barostat_period" in given and COMBINED[ensemble.name].has_inertia:
         raise SettingsError(
             f"barostat_period = {ensemble.period}: {ensemble.name} acts each step; leave it out"
         )
-    if "bulk_modulus" in given and not BAROSTATS[ensemble.name].uses_bulk_modulus:
+    if "bulk_modulus" in given and not COMBINED[ensemble.name].uses_bulk_modulus:
         raise SettingsError(
             f"bulk_modulus = {ensemble.bulk_modulus:g}: {ensemble.name} has no use for it; leave it out"
         )

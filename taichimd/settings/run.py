@@ -62,7 +62,9 @@ class EnsembleSettings(Settings, topic="ensemble"):
 
     name: Literal[
         "nve", "nvt-langevin", "nvt-berendsen", "nvt-bussi", "nvt-nose-hoover", "npt-berendsen", "npt-scr",
-        "npt-mtk",
+        "npt-mtk", "npt-berendsen-langevin", "npt-berendsen-bussi", "npt-berendsen-nose-hoover",
+        "nph-berendsen",
+        "npt-scr-langevin", "npt-scr-nose-hoover", "npt-mtk-langevin", "npt-mtk-nose-hoover",
     ] = setting("nve", "What is held constant, and how", "ensemble")  # fmt: skip
     temperature: types.Kelvin = setting(
         300.0, "Temperature of velocities drawn, and of the thermostat; 300,400: two runs"
@@ -76,14 +78,14 @@ class EnsembleSettings(Settings, topic="ensemble"):
         None, "Pressure of the barostat at the end of the run, reached linearly"
     )
     pressure_coupling_time: types.Femtoseconds = setting(1000.0, "Coupling time of the barostat")
-    bulk_modulus: types.Gigapascal = setting(
-        50.0, "Estimate of the material's, for npt-berendsen and npt-scr"
-    )
+    bulk_modulus: types.Gigapascal = setting(50.0, "Estimate of the material's; npt-mtk does not need it")
     control: Literal["isotropic", "orthorhombic", "triclinic"] = setting(
         "isotropic", "What of the cell may change", "cell_control"
     )
     axes: types.Axes = setting("xyz", 'Axes whose pressure is controlled, such as "xy"', "cell_axes")
-    period: types.Steps = setting(10, "Steps between actions of npt-berendsen and npt-scr", "barostat_period")
+    period: types.Steps = setting(
+        10, "Steps between actions of the barostat; npt-mtk acts each step", "barostat_period"
+    )
     seed: types.Seed = setting(1, "Seed of velocities and noise")
 
     @property
@@ -101,10 +103,8 @@ class EnsembleSettings(Settings, topic="ensemble"):
     @property
     def has_ramp(self) -> bool:
         """Whether temperature or pressure goes along a ramp."""
-        if not self.kind.acts_on:
-            return False
         moves = self.kind.moves_cell and self.final_pressure is not None
-        return self.final_temperature is not None or moves
+        return moves or (bool(self.kind.acts_on) and self.final_temperature is not None)
 
     def make(self, ramp: tuple[int, int] | None) -> "Ensemble":
         """The ensemble that these settings describe.

@@ -56,7 +56,9 @@ def test_time_that_cannot_be_read(text):
             "ensemble",
             "npt",
             "ensemble = 'npt': expected nve, nvt-langevin, nvt-berendsen, nvt-bussi, "
-            "nvt-nose-hoover, npt-berendsen, npt-scr or npt-mtk",
+            "nvt-nose-hoover, npt-berendsen, npt-scr, npt-mtk, npt-berendsen-langevin, "
+            "npt-berendsen-bussi, npt-berendsen-nose-hoover, nph-berendsen, npt-scr-langevin, "
+            "npt-scr-nose-hoover, npt-mtk-langevin or npt-mtk-nose-hoover",
         ),
         ("seed", -1, "seed = -1: expected a whole number from 0 to 2^63 - 1 (9.2e18)"),
         ("seed", 2**63, f"seed = {2**63}: expected a whole number from 0 to 2^63 - 1 (9.2e18)"),

@@ -22,9 +22,9 @@ from taichimd.ensembles.barostats import martyna_tobias_klein, stochastic_cell_r
 from taichimd.ensembles.bath import Baths
 from taichimd.ensembles.registry import (
     ENSEMBLES,
-    Barostat,
     Berendsen,
     Bussi,
+    CellMotion,
     Langevin,
     MartynaTobiasKlein,
     NoseHoover,
@@ -177,7 +177,7 @@ def test_slots_of_checkpoints_stay_where_they_were():
 def test_kinetic_energy_of_a_liquid_is_gamma_distributed(kind, coupling, every):
     """K/kT of N_f degrees of freedom: the gamma distribution of shape N_f/2, at another T than the start."""
     temperature, samples = 200.0, 500
-    of_cell = {"pressure": 0.3, "bulk_modulus": 2.0, "period": 2} if issubclass(kind, Barostat) else {}
+    of_cell = {"pressure": 0.3, "bulk_modulus": 2.0, "period": 2} if issubclass(kind, CellMotion) else {}
     ensemble = kind(temperature, coupling_time=coupling, seed=3, **of_cell)
     engine = Engine(liquid(), LennardJones(**SMOOTH), ensemble=ensemble)
     engine.advance(400, 5.0 * units.FS)

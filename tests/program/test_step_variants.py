@@ -7,7 +7,7 @@ import pytest
 
 from taichimd.core.runtime import WARPS
 from taichimd.ensembles.coupling import Coupling, coupling_of
-from taichimd.ensembles.registry import ENSEMBLES, NVE
+from taichimd.ensembles.registry import ENSEMBLES
 from taichimd.forcefields.library import shipped
 from taichimd.forcefields.load import load_forcefield
 from taichimd.program.decomposition import AUTO, by_tuple, choose
@@ -23,9 +23,8 @@ OF_BAROSTATS = {"pressure": 0.0, "pressure_coupling_time": 2000.0, "bulk_modulus
 
 def coupling(ensemble):
     kind = ENSEMBLES[ensemble]
-    if kind is NVE:
-        return coupling_of(NVE(), None)
-    return coupling_of(kind(300.0, coupling_time=100.0, **(OF_BAROSTATS if kind.moves_cell else {})), None)
+    of_thermostats = {"temperature": 300.0, "coupling_time": 100.0} if kind.acts_on else {}
+    return coupling_of(kind(**of_thermostats, **(OF_BAROSTATS if kind.moves_cell else {})), None)
 
 
 def variant_of(file, backend, of_ensemble, atoms=1000):

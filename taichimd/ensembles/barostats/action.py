@@ -9,21 +9,21 @@ from taichimd.ensembles.barostats.tensors import tensor_functions
 from taichimd.ensembles.functions import EnsembleFunctions
 from taichimd.ensembles.matrices import read3, write3
 from taichimd.ensembles.thermostats.ledger import along_ramp, target
-from taichimd.ensembles.thermostats.system import close_kernel, guarded
+from taichimd.ensembles.thermostats.system import atom_functions, close_kernel, guarded
 from taichimd.system.cell import taken_cells
 
 
 def barostat_functions(kind: Any, coupling: Any, real: Any, by_slot: bool) -> EnsembleFunctions:
-    """Device functions of one barostat.
+    """Device functions of one motion of the cell, with its thermostat.
 
     Args:
-        kind: the class of the barostat.
+        kind: the class of the ensemble.
         coupling: see there.
         real: ti.f64 or ti.f32, of the atoms; cells are float64.
         by_slot: whether neighbouring threads have neighbouring atoms (CUDA).
     """
     period = coupling.period
-    tensors = tensor_functions(coupling.control, coupling.axes, by_slot, coupling.batch)
+    tensors = tensor_functions(coupling, by_slot)
     parts, collect, tensor = tensors.parts, tensors.collect, tensors.tensor
 
     @ti.func
@@ -66,6 +66,7 @@ def barostat_functions(kind: Any, coupling: Any, real: Any, by_slot: bool) -> En
     functions = EnsembleFunctions(
         tensors.add_kinetic, rescale, rescaled, parts=parts, add_components=tensors.add_components,
         add_virial=tensors.add_virial, collect=collect, due=due, until_due=until_due,
+        **atom_functions(kind, tensors.count, coupling.given, real),
     )  # fmt: skip
     taken = taken_cells(False, "vectors", "stretch", "drift")
     close_step = close_kernel(functions, real, taken, 2 * parts if parts > 1 else 0)

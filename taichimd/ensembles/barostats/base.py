@@ -1,4 +1,4 @@
-"""What every barostat declares, and the parameters that all have, in the user's units."""
+"""What every motion of the cell declares, and the parameters that all have, in the user's units."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -11,9 +11,8 @@ from taichimd.core.errors import SettingsError
 from taichimd.core.scalars import digits, is_number, is_whole
 from taichimd.ensembles.barostats import layout as baro
 from taichimd.ensembles.functions import EnsembleFunctions
-from taichimd.ensembles.thermostats.base import Thermostat
-from taichimd.ensembles.thermostats.bussi import Bussi
-from taichimd.ensembles.thermostats.layout import RECEIVED
+from taichimd.ensembles.thermostats.base import Ensemble, check_ramp
+from taichimd.ensembles.thermostats.layout import RAMP_FIRST, RAMP_STEPS
 from taichimd.system.frame import make_frame
 
 CONTROLS = ("isotropic", "orthorhombic", "triclinic")
@@ -24,8 +23,11 @@ CURE_OF_CELLS = (
 
 
 @dataclass(frozen=True)
-class Barostat(Thermostat):
-    """Constant pressure and temperature. Not used itself, only its subclasses.
+class CellMotion(Ensemble):
+    """A barostat: how the cell follows a pressure. Not used itself, only its subclasses.
+
+    It says nothing of a temperature: `taichimd.ensembles.combine` gives it a thermostat. What it declares comes before
+    what a thermostat declares, and each of its methods does the thermostat's part, too.
 
     Args:
         pressure: GPa; one number, or three for x, y and z. With a ramp, at its first step.
@@ -36,8 +38,10 @@ class Barostat(Thermostat):
         control: what may change: "isotropic" (the controlled axes alike), "orthorhombic" (each of its own),
             "triclinic" (lengths and angles; the cell does not rotate).
         axes: Cartesian axes that are controlled, such as "xy"; for "triclinic" all three.
-        period: steps from one action of barostat and thermostat to the next; the others cost what they cost
-            without, but for the one behind an action of npt-scr. npt-mtk, whose cell has inertia, acts each step.
+        period: steps from one action of barostat, and of a thermostat of the whole system, to the next; the others cost
+            what they cost without, but for the one behind an action of npt-scr. npt-mtk, whose cell has inertia, acts
+            each step.
+        ramp: first and last step of the ramp of the pressure; that of the temperature is the same.
 
     Raises:
         SettingsError: a value that makes no sense.
@@ -47,7 +51,7 @@ class Barostat(Thermostat):
     moves_cell: ClassVar[bool] = True
     uses_bulk_modulus: ClassVar[bool] = True
     has_inertia: ClassVar[bool] = False
-    thermostat: ClassVar[type[Thermostat]] = Bussi
+    has_noise: ClassVar[bool] = True
     pressure: float | tuple[float, float, float] = 0.0
     final_pressure: float | tuple[float, float, float] | None = None
     pressure_coupling_time: float = 1000.0
@@ -55,9 +59,11 @@ class Barostat(Thermostat):
     control: str = "isotropic"
     axes: str = "xyz"
     period: int = 10
+    ramp: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_ramp(self.ramp)
         for key, unit in (("pressure_coupling_time", "fs"), ("bulk_modulus", "GPa")):
             value = getattr(self, key)
             if not (is_number(value) and value > 0):
@@ -110,11 +116,14 @@ class Barostat(Thermostat):
     def identity(self) -> list[object]:
         """Steps of action, and what of the cell may move: a deformation may be yet to come. With inertia its mass."""
         whole = [self.name, self.control, "".join(sorted(self.axes)), self.acts_every]
-        return [*whole, self.temperature, self.pressure_coupling_time] if self.has_inertia else whole
+        mass = [self.bath_temperature, self.pressure_coupling_time] if self.has_inertia else []
+        return [*whole, *mass, *super().identity[1:]]
 
     def fill(self, values: NDArray[np.float64], ledger: NDArray[np.int64]) -> None:
-        """As for every thermostat; and velocities are left as they are."""
+        """What the thermostat puts there; and velocities are left as they are."""
         super().fill(values, ledger)
+        start, end = self.ramp or (0, 1)
+        values[[RAMP_FIRST, RAMP_STEPS]] = start, end - start
         first = three(self.pressure)
         last = first if self.final_pressure is None else three(self.final_pressure)
         values[baro.P_START : baro.P_START + 3] = first * units.GPA
@@ -126,19 +135,14 @@ class Barostat(Thermostat):
 
     def received(self, values: NDArray[np.float64], freedom: int) -> float:
         """What bath and pressure have received, eV."""
-        return float(values[RECEIVED] + values[baro.AHEAD])
-
-    @classmethod
-    def factor_function(cls) -> Any:
-        """That of the thermostat that goes with the barostat."""
-        return cls.thermostat.factor_function()
+        return super().received(values, freedom) + float(values[baro.AHEAD])
 
     @classmethod
     def action_function(cls, factor: Any, tensors: Any, due: Any) -> Any:
         """Device function `(twice, virial, volume, wanted, kt, time, interval, ledger, bath)`: matrices A, B and C.
 
         Args:
-            factor: the function of `factor_function`.
+            factor: the function of the thermostat's `factor_function`.
             tensors: `tensor_functions`.
             due: says whether the barostat acts at the end of a step, where it is also called in others; or None.
         """
@@ -164,11 +168,12 @@ class Barostat(Thermostat):
                 f"{timestep / units.FS:g} fs; typical are 500 to 5000 fs"
             )
         between = self.acts_every * timestep / units.FS
-        for name in ("coupling_time", "pressure_coupling_time"):
-            if between > getattr(self, name) * (1.0 + 1e-12):
+        times = {"pressure_coupling_time": self.pressure_coupling_time}
+        for name, time in (self.rescaling_times | times).items():
+            if between > time * (1.0 + 1e-12):
                 raise SettingsError(
                     f"{self.name} acts every {self.acts_every} steps, {between:g} fs, which is longer than {name} "
-                    f"= {digits(getattr(self, name))} fs; use a shorter period (--barostat-period) or a longer coupling time"
+                    f"= {digits(time)} fs; use a shorter period (--barostat-period) or a longer coupling time"
                 )
 
     def check_cell(self, cell: NDArray[np.float64], pbc: NDArray[np.bool_]) -> None:

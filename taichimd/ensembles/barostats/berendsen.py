@@ -2,34 +2,29 @@
 
     B = 1 + r dt (P - p),    A = s,    C = B
 
-See `taichimd.ensembles.barostats` for the symbols; s is that of Berendsen's thermostat. No state of its own.
+See `taichimd.ensembles.barostats` for the symbols; s is the factor of the thermostat. No state of its own.
 """
 
 from typing import Any, ClassVar
 
-from taichimd.ensembles.barostats.base import Barostat
+from taichimd.ensembles.barostats.base import CellMotion
 from taichimd.ensembles.barostats.layout import RATE
-from taichimd.ensembles.thermostats.base import Thermostat
-from taichimd.ensembles.thermostats.berendsen import Berendsen
 
 
-class BerendsenNPT(Barostat):
-    """Weak coupling: temperature and pressure relax as exp(-t/coupling time), without noise.
+class BerendsenCell(CellMotion):
+    """Weak coupling: the pressure relaxes as exp(-t/coupling time), without noise.
 
     H. J. C. Berendsen et al., J. Chem. Phys. 81, 3684 (1984), doi:10.1063/1.448118. Use it to reach a pressure,
-    not to sample.
+    not to sample. It needs no thermostat.
 
-        >>> from ase.build import bulk
-        >>> from taichimd import BerendsenNPT, Simulation
-        >>> bath = BerendsenNPT(600.0, pressure=1.0, bulk_modulus=98.0)
-        >>> simulation = Simulation(bulk("Si", cubic=True), "Si.sw", ensemble=bath)
-        >>> round(simulation.thermo().temperature)
-        600
+        >>> from taichimd import BerendsenCell, Bussi, combine
+        >>> combine(Bussi(600.0), BerendsenCell(pressure=1.0)).name
+        'npt-berendsen-bussi'
     """
 
-    name: ClassVar[str] = "npt-berendsen"
+    name: ClassVar[str] = "berendsen"
     conserves: ClassVar[bool] = False
-    thermostat: ClassVar[type[Thermostat]] = Berendsen
+    has_noise: ClassVar[bool] = False
 
     @classmethod
     def action_function(cls, factor: Any, tensors: Any, due: Any) -> Any:

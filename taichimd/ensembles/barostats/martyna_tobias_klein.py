@@ -1,7 +1,7 @@
 """Martyna-Tobias-Klein barostat: a cell with inertia, and friction and noise on its velocity.
 
 With the cell velocity u (symmetric), M = (N_f + 3) k T tau^2/3 and G = K + W - V p + tr(K)/N_f: half of u' = G/M; half of
-v' = -(u + tr(u)/N_f) v; thermostat of the atoms (stochastic velocity rescaling), and friction and noise on u; the two
+v' = -(u + tr(u)/N_f) v; thermostat of the atoms (its factor), and friction and noise on u; the two
 halves in reverse. Then
 
     B = exp(u dt),    C = (exp(u dt) - 1)/(u dt)
@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from taichimd.ensembles.barostats.base import Barostat
+from taichimd.ensembles.barostats.base import CellMotion
 from taichimd.ensembles.barostats.layout import AHEAD, CELL_TIME, OWN_STATE, P_END, P_START
 from taichimd.ensembles.thermostats.layout import FREEDOM, MASS_KT, RECEIVED
 
@@ -24,22 +24,19 @@ CELL_VELOCITY = OWN_STATE
 """In the array `bath`: u. AHEAD is the energy between the two halves of the cell's kick less that behind them."""
 
 
-class MartynaTobiasKlein(Barostat):
+class InertialCell(CellMotion):
     """A cell with inertia: second-order dynamics of the volume or the whole cell.
 
     G. J. Martyna, D. J. Tobias, M. L. Klein, J. Chem. Phys. 101, 4177 (1994), doi:10.1063/1.467468, with friction
     and noise on the cell's velocity in place of its thermostat chain, as D. Quigley, M. I. J. Probert,
     J. Chem. Phys. 120, 11432 (2004), doi:10.1063/1.1755657. The cell's mass is (N_f + 3) k T tau^2/3.
 
-        >>> from ase.build import bulk
-        >>> from taichimd import MartynaTobiasKlein, Simulation
-        >>> bath = MartynaTobiasKlein(600.0, pressure=(1.0, 1.0, 0.0), control="orthorhombic")
-        >>> simulation = Simulation(bulk("Si", cubic=True), "Si.sw", ensemble=bath)
-        >>> round(simulation.thermo().temperature)
-        600
+        >>> from taichimd import InertialCell, NoseHoover, combine
+        >>> combine(NoseHoover(600.0), InertialCell(pressure=1.0)).name
+        'npt-mtk-nose-hoover'
     """
 
-    name: ClassVar[str] = "npt-mtk"
+    name: ClassVar[str] = "mtk"
     uses_bulk_modulus: ClassVar[bool] = False
     has_inertia: ClassVar[bool] = True
 

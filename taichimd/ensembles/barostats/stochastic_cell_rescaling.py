@@ -2,9 +2,9 @@
 
     B = exp(e),    e = r dt (P - p) + sqrt(2 r dt kT/V) R,    A = s exp(-e),    C = B
 
-See `taichimd.ensembles.barostats` for the symbols; s is that of stochastic velocity rescaling. (Bernetti and Bussi 2020;
-Del Tatto et al. 2022, with the rotation taken out.) There is no term kT/V beside P: K has 3N - 3 degrees of freedom, and
-with it the volume would be that of one atom more than in the next ensemble.
+See `taichimd.ensembles.barostats` for the symbols; s is the factor of the thermostat. (Bernetti and Bussi 2020;
+Del Tatto et al. 2022, with the rotation taken out.) There is no term kT/V beside P: it samples V^(N_f/3) exp(-(U + p V)/kT), N_f
+degrees of freedom of K, as Martyna, Tobias and Klein's barostat does.
 It gives the atoms the work W:e, taken as the mean of W before and behind the deformation; the step behind an action is
 one more in which W is summed, for that alone.
 """
@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from taichimd.core import units
 from taichimd.core.errors import SettingsError
 from taichimd.core.scalars import digits
-from taichimd.ensembles.barostats.base import Barostat
+from taichimd.ensembles.barostats.base import CellMotion
 from taichimd.ensembles.barostats.layout import AHEAD, OWN_STATE, RATE
 from taichimd.ensembles.thermostats.layout import RECEIVED
 
@@ -24,7 +24,7 @@ LAST_STRAIN = OWN_STATE
 """In the array `bath`: e of the last action. AHEAD is work that atoms are yet to get, half of it."""
 
 
-class StochasticCellRescaling(Barostat):
+class StochasticCell(CellMotion):
     """Weak coupling with the noise that makes it sample the isothermal-isobaric ensemble.
 
     M. Bernetti, G. Bussi, J. Chem. Phys. 153, 114107 (2020), doi:10.1063/5.0020514; cells that change shape:
@@ -32,15 +32,12 @@ class StochasticCellRescaling(Barostat):
 
     Between two actions the pressure is taken as constant: what passes then must be short beside the coupling time.
 
-        >>> from ase.build import bulk
-        >>> from taichimd import StochasticCellRescaling, Simulation
-        >>> bath = StochasticCellRescaling(600.0, pressure=1.0, bulk_modulus=98.0)
-        >>> simulation = Simulation(bulk("Si", cubic=True), "Si.sw", ensemble=bath)
-        >>> round(simulation.thermo().temperature)
-        600
+        >>> from taichimd import Langevin, StochasticCell, combine
+        >>> combine(Langevin(600.0), StochasticCell(pressure=1.0)).name
+        'npt-scr-langevin'
     """
 
-    name: ClassVar[str] = "npt-scr"
+    name: ClassVar[str] = "scr"
     settles: ClassVar[bool] = True
 
     def check_timestep(self, timestep: float) -> None:

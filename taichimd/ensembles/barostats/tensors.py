@@ -1,12 +1,12 @@
 """Tensors of a barostat on the device: sums over atoms, noise, and what of them the cell may follow."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from taichimd.core.philox import GLOBAL
 from taichimd.core.random import normal2
 from taichimd.core.runtime import DeviceFunction, ti
 from taichimd.core.streams import CELL
-from taichimd.ensembles.barostats.layout import parts_of
 from taichimd.ensembles.thermostats.layout import ENERGY_BITS, SLOT, SLOTS
 from taichimd.ensembles.thermostats.ledger import batch_sum_functions, sum_functions
 from taichimd.enumerate.reproducible_sum import SIX
@@ -18,12 +18,13 @@ class TensorFunctions:
     """Device functions of tensors.
 
     Attributes:
-        parts: number of components that are summed. project: what of a tensor the cell may follow.
+        parts: number of components that are summed. count: adds to a sum. project: what of a tensor the cell may follow.
         add_kinetic, add_components, add_virial, collect: see `EnsembleFunctions`.
         tensor: the kinetic or virial tensor from the totals. noise: a symmetric matrix of normals.
     """
 
     parts: int
+    count: DeviceFunction
     project: DeviceFunction
     add_kinetic: DeviceFunction
     add_components: DeviceFunction
@@ -33,20 +34,18 @@ class TensorFunctions:
     noise: DeviceFunction
 
 
-def tensor_functions(control: str, axes: str, by_slot: bool, batch: bool = False) -> TensorFunctions:
+def tensor_functions(coupling: Any, by_slot: bool) -> TensorFunctions:
     """The functions of one kind of control.
 
     Args:
-        control: isotropic, orthorhombic or triclinic.
-        axes: those controlled.
+        coupling: which kind of control, and whether the ledger is an `OwnLedger`.
         by_slot: whether neighbouring threads have neighbouring atoms (CUDA).
-        batch: whether the ledger is an `OwnLedger`.
     """
-    isotropic, triclinic = control == "isotropic", control == "triclinic"
-    parts = parts_of(control, axes)
-    sums = batch_sum_functions() if batch else sum_functions(by_slot)
+    axes, parts = coupling.axes, coupling.parts
+    isotropic, triclinic = coupling.control == "isotropic", coupling.control == "triclinic"
+    sums = batch_sum_functions() if coupling.batch else sum_functions(by_slot)
     count, empty_slots, put, there = sums.count, sums.empty_slots, sums.put, sums.there
-    totals = SLOT + 2 * parts * SLOTS
+    totals = SLOT + coupling.sums * SLOTS
 
     @ti.func
     def project(m):
@@ -124,4 +123,6 @@ def tensor_functions(control: str, axes: str, by_slot: bool, batch: bool = False
             [[one, off * six, off * five], [off * six, two, off * four], [off * five, off * four, three]]
         )
 
-    return TensorFunctions(parts, project, add_kinetic, add_components, add_virial, collect, tensor, noise)
+    return TensorFunctions(
+        parts, count, project, add_kinetic, add_components, add_virial, collect, tensor, noise
+    )

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from taichimd.core import units
 from taichimd.core.errors import SettingsError
 from taichimd.core.scalars import digits, is_number, is_whole, plain
-from taichimd.ensembles.functions import EnsembleFunctions
+from taichimd.ensembles.functions import AtomFunctions, EnsembleFunctions
 from taichimd.ensembles.thermostats import layout as at
 
 DEFAULT_COUPLING_FS = 100.0
@@ -23,12 +23,14 @@ class Ensemble:
 
     Attributes:
         name: in settings and checkpoints.
-        acts_on: "atoms": on each alone, in its drift; "system": on all at once, at the end of steps; "": on nothing.
+        acts_on: of the thermostat. "atoms": on each alone, in its drift; "system": on all at once, at the end of steps;
+            "": there is none.
         moves_cell: whether there is a barostat.
         conserves: whether an energy is conserved: the total one and what bath and cell have received.
         moves_centre: whether noise moves the centre of mass.
         takes_drive: whether it takes away the heat of a driving force as it must.
         settles: whether the step behind an action sums the virial, too, to know the work of the deformation.
+        samples: whether the thermostat samples the canonical distribution.
     """
 
     name: ClassVar[str] = ""
@@ -38,6 +40,22 @@ class Ensemble:
     moves_centre: ClassVar[bool] = False
     takes_drive: ClassVar[bool] = False
     settles: ClassVar[bool] = False
+    samples: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        """Take plain numbers of what a user gave; subclasses check them."""
+        for field in fields(self):
+            object.__setattr__(self, field.name, plain(getattr(self, field.name)))
+
+    @property
+    def bath_temperature(self) -> float:
+        """Temperature of the thermostat, K, at the first step of a ramp; 0 without a thermostat."""
+        return 0.0
+
+    @property
+    def rescaling_times(self) -> dict[str, float]:
+        """Times (fs, by the names of settings) that must not be shorter than from one rescaling of velocities to the next."""
+        return {}
 
     @property
     def identity(self) -> list[object]:
@@ -82,6 +100,16 @@ class Ensemble:
         return None
 
     @classmethod
+    def atom_functions(cls, count: Any, real: Any) -> AtomFunctions | None:
+        """Device functions of what acts on each atom alone; None where nothing does.
+
+        Args:
+            count: device function `(i, n, energy, ledger)`: books an energy (eV) that the bath has received.
+            real: ti.f64 or ti.f32, of the atoms.
+        """
+        return None
+
+    @classmethod
     def device_functions(cls, coupling: Any, real: Any, by_slot: bool) -> EnsembleFunctions:
         """What kernels call of this ensemble, by name.
 
@@ -92,7 +120,7 @@ class Ensemble:
         """
         from taichimd.ensembles.thermostats.system import system_functions
 
-        return system_functions(cls.factor_function(), real, by_slot, coupling)
+        return system_functions(cls, real, by_slot, coupling)
 
 
 class NVE(Ensemble):
@@ -127,6 +155,7 @@ class Thermostat(Ensemble):
 
     acts_on: ClassVar[str] = "system"
     takes_drive: ClassVar[bool] = True
+    samples: ClassVar[bool] = True
     least_steps: ClassVar[int] = 1
     temperature: float
     coupling_time: float = DEFAULT_COUPLING_FS
@@ -135,8 +164,7 @@ class Thermostat(Ensemble):
     seed: int = 1
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            object.__setattr__(self, field.name, plain(getattr(self, field.name)))
+        super().__post_init__()
         for key, unit in (("temperature", "K"), ("coupling_time", "fs"), ("final_temperature", "K")):
             value = getattr(self, key)
             left_out = value is None and key == "final_temperature"
@@ -147,10 +175,22 @@ class Thermostat(Ensemble):
                 f"final_temperature = {self.final_temperature} needs the ramp's first and last step: "
                 "give ramp = (first, last)"
             )
-        if self.ramp is not None and not _is_ramp(self.ramp):
-            raise SettingsError(f"ramp = {self.ramp!r}: expected a first step and a later last step")
+        check_ramp(self.ramp)
         if not (is_whole(self.seed) and 0 <= self.seed < 2**63):
             raise SettingsError(f"seed = {self.seed!r}: expected a whole number, 0 or above")
+
+    @property
+    def bath_temperature(self) -> float:
+        """Temperature of the thermostat, K, at the first step of a ramp."""
+        return self.temperature
+
+    @property
+    def rescaling_times(self) -> dict[str, float]:
+        """The coupling time, or the part of it that a chain bears."""
+        if self.acts_on != "system":
+            return {}
+        part = "" if self.least_steps == 1 else f"/{self.least_steps}"
+        return {f"coupling_time{part}": self.coupling_time / self.least_steps}
 
     def fill(self, values: NDArray[np.float64], ledger: NDArray[np.int64]) -> None:
         """Temperatures, times, masses and the seed."""
@@ -174,6 +214,12 @@ class Thermostat(Ensemble):
                 f"coupling_time = {digits(self.coupling_time)} fs is shorter than {steps} of "
                 f"{timestep / units.FS:g} fs; typical are 50 to 1000 fs"
             )
+
+
+def check_ramp(ramp: object) -> None:
+    """Raise a SettingsError if a ramp is neither None nor a first step and a later last step."""
+    if ramp is not None and not _is_ramp(ramp):
+        raise SettingsError(f"ramp = {ramp!r}: expected a first step and a later last step")
 
 
 def _is_ramp(value: object) -> bool:

@@ -26,6 +26,7 @@ class Berendsen(Thermostat):
     """
 
     name: ClassVar[str] = "nvt-berendsen"
+    samples: ClassVar[bool] = False
 
     @classmethod
     def factor_function(cls) -> Any:

@@ -7,10 +7,9 @@ Between the half kicks of a step the drift is half a drift (A), friction and noi
 Noise depends on seed, user's atom number and step alone; a step that is not done draws none.
 """
 
-from dataclasses import replace
 from typing import Any, ClassVar
 
-from taichimd.ensembles.functions import EnsembleFunctions
+from taichimd.ensembles.functions import AtomFunctions
 from taichimd.ensembles.thermostats.base import Thermostat
 from taichimd.ensembles.thermostats.layout import COUPLING, OWN_PARAMETERS
 
@@ -38,15 +37,13 @@ class Langevin(Thermostat):
     takes_drive: ClassVar[bool] = False
 
     @classmethod
-    def device_functions(cls, coupling: Any, real: Any, by_slot: bool) -> EnsembleFunctions:
-        """Those of every ensemble; `prepare` and `refresh`, the kicks."""
+    def atom_functions(cls, count: Any, real: Any) -> AtomFunctions:
+        """Device functions: friction and noise."""
         from taichimd.core.math import exp, sqrt
         from taichimd.core.random import normal3
         from taichimd.core.runtime import in_double, ti
         from taichimd.core.streams import LANGEVIN
         from taichimd.ensembles.thermostats.ledger import kinetic_energy, seed_of, target
-
-        of_all = super().device_functions(coupling, real, by_slot)
 
         @in_double
         def prepare(dt, ledger: ti.template(), bath: ti.template()):
@@ -64,7 +61,7 @@ class Langevin(Thermostat):
                 ti.cast(bath[KEPT], real) * v
                 + (ti.cast(bath[NOISE], real) * ti.sqrt(kt * inverse_mass)) * noise
             )
-            of_all.count(i, n, 0, kinetic_energy(v, inverse_mass) - kinetic_energy(new, inverse_mass), ledger)
+            count(i, n, kinetic_energy(v, inverse_mass) - kinetic_energy(new, inverse_mass), ledger)
             return new
 
-        return replace(of_all, prepare=prepare, refresh=refresh)
+        return AtomFunctions(prepare, refresh)

@@ -47,6 +47,9 @@ class NoseHoover(Thermostat):
         from taichimd.core.math import exp, sqrt
         from taichimd.core.runtime import ti
 
+        # A barostat books in the same place.
+        shared = cls.moves_cell
+
         @ti.func
         def chain_force(k: ti.template(), twice_kinetic, kt, bath: ti.template()):
             """Acceleration of thermostat k: what drives it in excess of its share, over its mass."""
@@ -80,8 +83,20 @@ class NoseHoover(Thermostat):
             return ti.max(rate, sqrt(growing))
 
         @ti.func
+        def chain_energy(bath: ti.template()):
+            """Energy of the chain, eV."""
+            heavy = bath[MASS_KT] * bath[COUPLING] * bath[COUPLING]
+            moving = bath[FREEDOM] * bath[CHAIN] * bath[CHAIN]
+            for k in ti.static(range(1, CHAIN_LENGTH)):
+                moving += bath[CHAIN + k] * bath[CHAIN + k]
+            return bath[WORK] + 0.5 * heavy * moving
+
+        @ti.func
         def factor(kinetic, kt, time, interval, ledger: ti.template(), bath: ti.template()):
             """The chain over a time."""
+            before = 0.0 * kt
+            if ti.static(shared):
+                before = chain_energy(bath)
             twice = 2.0 * kinetic
             found = 1.0 + 0.0 * kt
             left = 1.0 * time
@@ -103,11 +118,11 @@ class NoseHoover(Thermostat):
                 bath[WORK] += part * kt * share
                 for k in ti.static(range(CHAIN_LENGTH)):
                     pull(k, 0.5 * part, twice, kt, bath)
-            heavy = bath[MASS_KT] * bath[COUPLING] * bath[COUPLING]
-            moving = bath[FREEDOM] * bath[CHAIN] * bath[CHAIN]
-            for k in ti.static(range(1, CHAIN_LENGTH)):
-                moving += bath[CHAIN + k] * bath[CHAIN + k]
-            bath[RECEIVED] = bath[WORK] + 0.5 * heavy * moving
+            own = chain_energy(bath)
+            if ti.static(shared):
+                bath[RECEIVED] += own - before
+            else:
+                bath[RECEIVED] = own
             return found
 
         return factor

@@ -19,14 +19,16 @@ from taichimd.system.state import Atoms
 
 
 def guarded(own: Any) -> Any:
-    """The factor of a thermostat; 1 for atoms at rest."""
+    """The factor of a thermostat; 1 for atoms at rest, and without a thermostat of the whole system."""
+    has_factor = own is not None
 
     @ti.func
     def factor(kinetic, kt, time, interval, ledger: ti.template(), bath: ti.template()):
         found = 1.0 + 0.0 * kt
         # Atoms at rest have nothing to scale: they stay at rest until forces move them.
-        if kinetic > 0.0:
-            found = own(kinetic, kt, time, interval, ledger, bath)
+        if ti.static(has_factor):
+            if kinetic > 0.0:
+                found = own(kinetic, kt, time, interval, ledger, bath)
         return found
 
     return factor
@@ -59,18 +61,36 @@ def close_kernel(of: EnsembleFunctions, real: Any, cells: Any = None, collects: 
     return close_step
 
 
-def system_functions(factor: Any, real: Any, by_slot: bool, coupling: Any) -> EnsembleFunctions:
+def atom_functions(kind: Any, count: Any, given: int, real: Any) -> dict[str, Any]:
+    """What `EnsembleFunctions` has of a thermostat that acts on each atom alone.
+
+    Args:
+        kind: the class of the ensemble.
+        count: adds to a sum of the ledger.
+        given: the sum of the energies that the bath has received.
+        real: ti.f64 or ti.f32, of the atoms.
+    """
+
+    @ti.func
+    def book(i, n, energy, ledger: ti.template()):
+        count(i, n, given, energy, ledger)
+
+    of_atoms = kind.atom_functions(book, real)
+    return {"prepare": of_atoms.prepare, "refresh": of_atoms.refresh} if of_atoms else {}
+
+
+def system_functions(kind: Any, real: Any, by_slot: bool, coupling: Any) -> EnsembleFunctions:
     """Device functions of an ensemble; those that it does not need are never called.
 
     Args:
-        factor: `Ensemble.factor_function` of it.
+        kind: its class.
         real: ti.f64 or ti.f32, of the atoms.
         by_slot: whether neighbouring threads have neighbouring atoms (CUDA).
         coupling: `Coupling`; with a driving force, the centre of mass is brought to rest.
     """
     driven = coupling.driven
     sums = batch_sum_functions() if coupling.batch else sum_functions(by_slot)
-    count, empty_slots, factor = sums.count, sums.empty_slots, guarded(factor)
+    count, empty_slots, factor = sums.count, sums.empty_slots, guarded(kind.factor_function())
 
     @ti.func
     def add_kinetic(i, n, v, inverse_mass, ledger: ti.template()):
@@ -110,5 +130,6 @@ def system_functions(factor: Any, real: Any, by_slot: bool, coupling: Any) -> En
                 new[a] -= ti.cast(bath[CENTRE + a], real)
         return ti.cast(bath[FACTOR], real) * new
 
-    functions = EnsembleFunctions(add_kinetic, rescale, rescaled, count=count, drive=drive)
+    own = atom_functions(kind, count, coupling.given, real)
+    functions = EnsembleFunctions(add_kinetic, rescale, rescaled, drive=drive, **own)
     return replace(functions, close_step=close_kernel(functions, real))

@@ -1,0 +1,143 @@
+"""A thermostat and a motion of the cell as one ensemble: which combine, and the classes of those that do.
+
+The class of a combination inherits both: it has the parameters of both, and each does its part of what is asked.
+"""
+
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+from taichimd.core.errors import SettingsError
+from taichimd.ensembles.barostats.base import CellMotion
+from taichimd.ensembles.barostats.berendsen import BerendsenCell
+from taichimd.ensembles.barostats.martyna_tobias_klein import InertialCell
+from taichimd.ensembles.barostats.stochastic_cell_rescaling import StochasticCell
+from taichimd.ensembles.thermostats.base import NVE, Ensemble, Thermostat
+from taichimd.ensembles.thermostats.berendsen import Berendsen
+from taichimd.ensembles.thermostats.bussi import Bussi
+
+
+@dataclass(frozen=True)
+class BerendsenNPT(BerendsenCell, Berendsen):
+    """Weak coupling of temperature and pressure: `Berendsen` with `BerendsenCell`.
+
+    >>> from ase.build import bulk
+    >>> from taichimd import BerendsenNPT, Simulation
+    >>> bath = BerendsenNPT(600.0, pressure=1.0, bulk_modulus=98.0)
+    >>> simulation = Simulation(bulk("Si", cubic=True), "Si.sw", ensemble=bath)
+    >>> round(simulation.thermo().temperature)
+    600
+    """
+
+    name: ClassVar[str] = "npt-berendsen"
+
+
+@dataclass(frozen=True)
+class StochasticCellRescaling(StochasticCell, Bussi):
+    """The isothermal-isobaric ensemble without inertia of the cell: `Bussi` with `StochasticCell`.
+
+    >>> from ase.build import bulk
+    >>> from taichimd import StochasticCellRescaling, Simulation
+    >>> bath = StochasticCellRescaling(600.0, pressure=1.0, bulk_modulus=98.0)
+    >>> simulation = Simulation(bulk("Si", cubic=True), "Si.sw", ensemble=bath)
+    >>> round(simulation.thermo().temperature)
+    600
+    """
+
+    name: ClassVar[str] = "npt-scr"
+
+
+@dataclass(frozen=True)
+class MartynaTobiasKlein(InertialCell, Bussi):
+    """The isothermal-isobaric ensemble with a cell that swings: `Bussi` with `InertialCell`.
+
+    >>> from ase.build import bulk
+    >>> from taichimd import MartynaTobiasKlein, Simulation
+    >>> bath = MartynaTobiasKlein(600.0, pressure=(1.0, 1.0, 0.0), control="orthorhombic")
+    >>> simulation = Simulation(bulk("Si", cubic=True), "Si.sw", ensemble=bath)
+    >>> round(simulation.thermo().temperature)
+    600
+    """
+
+    name: ClassVar[str] = "npt-mtk"
+
+
+_MADE: dict[tuple[type[Ensemble], type[CellMotion]], type[CellMotion]] = {
+    (Berendsen, BerendsenCell): BerendsenNPT,
+    (Bussi, StochasticCell): StochasticCellRescaling,
+    (Bussi, InertialCell): MartynaTobiasKlein,
+}
+"""Classes of combinations: at first those of their own, which have the names of the motions alone."""
+
+
+def why_not_together(thermostat: type[Ensemble], motion: type[CellMotion]) -> str | None:
+    """Why a thermostat (`NVE`: none) and a motion of the cell do not combine; None if they do."""
+    if motion.has_noise and not thermostat.acts_on:
+        return (
+            f"{motion.__name__} has noise of a thermostat's temperature, and there is no thermostat; combine it with "
+            "Langevin, Bussi or NoseHoover"
+        )
+    if motion.has_noise and not thermostat.samples:
+        return (
+            f"{motion.__name__} samples an ensemble, and {thermostat.__name__} none; combine it with Langevin, Bussi "
+            "or NoseHoover"
+        )
+    return None
+
+
+def combination(thermostat: type[Ensemble], motion: type[CellMotion]) -> type[CellMotion]:
+    """The class of a thermostat (`NVE`: none) and a motion of the cell, with the parameters of both.
+
+    Raises:
+        SettingsError: they do not combine.
+    """
+    why = why_not_together(thermostat, motion)
+    if why:
+        raise SettingsError(why)
+    if (thermostat, motion) in _MADE:
+        return _MADE[thermostat, motion]
+    label = thermostat.name.removeprefix("nvt-")
+    name = f"npt-{motion.name}-{label}" if thermostat.acts_on else f"nph-{motion.name}"
+    more = {"name": name, "__module__": __name__, "__doc__": f"{thermostat.__name__} with {motion.__name__}."}
+    made: type[CellMotion] = dataclass(frozen=True)(
+        type(f"{motion.__name__}With{thermostat.__name__}", (motion, thermostat), more)
+    )
+    _MADE[thermostat, motion] = made
+    return made
+
+
+def combine(thermostat: Thermostat | None, motion: CellMotion) -> CellMotion:
+    """The ensemble of a thermostat and a motion of the cell.
+
+        >>> from taichimd import NoseHoover, StochasticCell, combine
+        >>> combine(NoseHoover(300.0, coupling_time=200.0), StochasticCell(pressure=1.0, control="triclinic")).name
+        'npt-scr-nose-hoover'
+
+    Args:
+        thermostat: of the atoms, such as `Langevin(300.0)`; None: there is none.
+        motion: of the cell: `BerendsenCell`, `StochasticCell` or `InertialCell`. A ramp of both is the same.
+
+    Returns:
+        An ensemble with the parameters of both, for `Simulation(..., ensemble=...)`.
+
+    Raises:
+        SettingsError: they do not combine, or have different ramps.
+    """
+    for one, kind, expected in (
+        (thermostat, Thermostat, "a thermostat such as Langevin(300.0), or None"),
+        (motion, CellMotion, "a motion of the cell such as StochasticCell(pressure=1.0)"),
+    ):
+        both = isinstance(one, Thermostat) and isinstance(one, CellMotion)
+        if both or not (isinstance(one, kind) or (one is None and kind is Thermostat)):
+            raise SettingsError(f"{one!r} cannot be combined: expected {expected}")
+    ramps = {one.ramp for one in (thermostat, motion) if one is not None and one.ramp is not None}
+    if len(ramps) > 1:
+        first, second = (None if one is None else one.ramp for one in (thermostat, motion))
+        raise SettingsError(
+            f"ramp = {first} of the thermostat, {second} of the cell: give both the same steps"
+        )
+    given: dict[str, Any] = {}
+    for one in (thermostat, motion):
+        if one is not None:
+            given |= {field.name: getattr(one, field.name) for field in fields(one)}
+    kind_of_thermostat = NVE if thermostat is None else type(thermostat)
+    return combination(kind_of_thermostat, type(motion))(**(given | {"ramp": next(iter(ramps), None)}))
