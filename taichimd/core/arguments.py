@@ -33,6 +33,7 @@ from taichimd.core.exclusive import exclusive
 from taichimd.core.generated import imported
 from taichimd.core.launches import launches_of
 from taichimd.core.runtime import NAME, backend, ti
+from taichimd.core.warm_start import remember
 
 MOST_ARGUMENTS = 64 if NAME == "taichi" else 1024
 """Of one kernel, numbers included."""
@@ -304,6 +305,7 @@ def kernel(types: dict[str, Any], *, graph: bool = False, **arguments: Any) -> C
         body.__annotations__ = dict.fromkeys(names, ti.template())
         made = ti.kernel(graph=True) if graph and NAME == "quadrants" else ti.kernel
         compiled = module.make(made, ti.func(body), **known, **tables)
+        remember(compiled, lambda: (source, body, known, tables))
         return Kernel(names, compiled, module.flatten, flat, types)
 
     return decorate

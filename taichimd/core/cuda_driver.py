@@ -42,6 +42,16 @@ def attribute(number: int) -> int:
     return value.value
 
 
+@cache
+def device_name() -> str:
+    """Name of the first device; "" without one."""
+    name, device = ctypes.create_string_buffer(256), ctypes.c_int(0)
+    if devices():
+        _driver().cuDeviceGet(ctypes.byref(device), 0)
+        _driver().cuDeviceGetName(name, len(name), device)
+    return name.value.decode(errors="replace")
+
+
 def copy(target: int, source: int, size: int, on_device: int, to_host: bool) -> bool:
     """Copy bytes between addresses of host and device, of which `on_device` is one; whether it was done."""
     driver, context, before = _driver(), ctypes.c_void_p(0), ctypes.c_void_p(0)

@@ -12,7 +12,7 @@ import subprocess
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
-from functools import wraps
+from functools import cache, wraps
 from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 import taichimd
-from taichimd.core.cuda_driver import CAPABILITY_MAJOR, attribute, devices, multiprocessors
+from taichimd.core.cuda_driver import CAPABILITY_MAJOR, attribute, device_name, devices, multiprocessors
 from taichimd.core.errors import (
     BackendError,
     ParameterFileError,
@@ -35,7 +35,7 @@ from taichimd.core.exclusive import PROCESS, exclusive
 from taichimd.core.kernel_cache import place_for_kernels, settle_home
 from taichimd.core.processes import take_device
 from taichimd.core.signals import interrupted
-from taichimd.core.tracing import keep_lookups
+from taichimd.core.tracing import keep_lookups, quick_frames
 
 DeviceFunction = Callable[..., Any]
 """A function that kernels call on the device. Factories return dataclasses of them, whose fields device code
@@ -64,7 +64,8 @@ NAME, WHY = _choose()
 os.environ.setdefault("ENABLE_TAICHI_HEADER_PRINT", "0")
 os.environ.setdefault("ENABLE_QUADRANTS_HEADER_PRINT", "0")
 try:
-    ti: Any = import_module(NAME)
+    with quick_frames():
+        ti: Any = import_module(NAME)
 except ImportError as error:
     raise BackendError(f"runtime '{NAME}' is not installed ({error}); pip install {NAME}") from error
 # Where that matters, an error follows, with file and line.
@@ -356,6 +357,19 @@ in_double = computed_in(ti.f64)
 """For sums over the whole system."""
 
 
+def compile_setting() -> dict[str, Any]:
+    """What a kernel is compiled for at this moment, besides the runtime's own settings."""
+    runtime, running = _impl.get_runtime(), backend()
+    return {
+        "literals": (runtime.default_fp, runtime.default_ip, runtime.default_up),
+        "backend": running,
+        "device": device_name() if running == "cuda" else cpu_name(),
+        "multiprocessors": multiprocessors(),
+        "capability": attribute(CAPABILITY_MAJOR),
+        "flags": (DEVICE_LOOPS, WARPS, QUICK_COMPILE),
+    }
+
+
 def literal_type() -> Any:
     """The floating-point type that literals have in the kernel being compiled."""
     return _impl.get_runtime().default_fp
@@ -384,6 +398,7 @@ def info() -> dict[str, Any]:
     }
 
 
+@cache
 def cpu_name() -> str:
     """Model of the processor, as far as the system tells it."""
     try:

@@ -5,10 +5,13 @@ Taichi also words, for every node of every call, where in the source it stands, 
 so. What is found stays the same.
 """
 
-from collections.abc import Callable
+import inspect
+import linecache
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from importlib import import_module
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any
 
 
@@ -16,7 +19,9 @@ def keep_lookups(runtime: str) -> None:
     """Replace the lookups of "taichi" or "quadrants" by ones that remember; call it once."""
     if runtime == "quadrants":
         _keep(import_module("quadrants.lang._func_base"), "get_source_info_and_src")
+        _with_quick_frames(import_module("quadrants.lang.kernel_impl"))
         return
+    _with_quick_frames(import_module("taichi.lang.kernel_impl"))
     for name in ("getsourcelines", "getsourcefile"):
         _keep(import_module("taichi.lang.kernel_impl"), name)
     context = import_module("taichi.lang.ast.ast_transformer_utils").ASTTransformerContext
@@ -40,6 +45,41 @@ def _keep(module: Any, name: str) -> None:
         return known[id(code)][1]
 
     setattr(module, name, kept)
+
+
+@contextmanager
+def quick_frames() -> Iterator[None]:
+    """Inside, `inspect.getframeinfo` reads one line: its search through all modules takes seconds.
+
+    Both runtimes call it for each of their device functions and ours, to see whether a class is around it.
+    """
+    slow = inspect.getframeinfo
+    inspect.getframeinfo = _one_line  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        inspect.getframeinfo = slow
+
+
+def _one_line(frame: FrameType, context: int = 1) -> inspect.Traceback:
+    """What `inspect.getframeinfo` finds with one line of context."""
+    code, number = frame.f_code, frame.f_lineno
+    line = linecache.getline(code.co_filename, number, frame.f_globals)
+    return inspect.Traceback(code.co_filename, number, code.co_name, [line] if line else None, 0)
+
+
+def _with_quick_frames(module: Any) -> None:
+    """The same for what a module of a runtime decorates from now on."""
+    look = getattr(module, "_inside_class", None)
+    if look is None:
+        return
+
+    def inside(level_of_class_stackframe: int) -> bool:
+        with quick_frames():
+            found: bool = look(level_of_class_stackframe + 1)
+            return found
+
+    module._inside_class = inside
 
 
 def _kept_positions(describe: Callable[[Any, Any], str]) -> Callable[[Any, Any], str]:

@@ -8,7 +8,6 @@ channels, such as the bins of a histogram, the autocovariances of all channels a
 from dataclasses import replace
 
 import numpy as np
-from scipy import stats
 
 from taichimd.estimators.average import MIN_INDEPENDENT, widening
 from taichimd.estimators.series import Array, Mean, autocorrelation, mean_of
@@ -83,7 +82,9 @@ def block_note(values: Array, consecutive: bool = True) -> str:
         return f"no error: there is one {what} of samples"
     scatter = float(np.ptp(values))
     if consecutive and n > 3 and scatter > 1e-9 * float(np.abs(values).max()):
-        line = stats.linregress(np.arange(n), values)
+        from scipy.stats import linregress  # takes half a second to import
+
+        line = linregress(np.arange(n), values)
         if line.pvalue < _BY_CHANCE:
             return f"no error: the {n} blocks follow a trend, so the run was not stationary"
     if n < FEW:
