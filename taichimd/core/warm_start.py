@@ -1,10 +1,11 @@
 """Kernels of quadrants whose compiled code is found without walking their syntax trees again.
 
 Quadrants keeps compiled code under a key that it makes from the whole syntax tree. Making this key takes most
-of a start. So a record in the same folder says which key a kernel had; the name of the record is a digest of
+of a start. So a record in the same folder says which key a kernel had. The name of the record is a digest of
 everything that the kernel is compiled from (`captured`), of the settings of the compiler, of the device and
-of the types of the arguments. Quadrants' own `fastcache` has such records, too, but its keys do not cover what
-a kernel captures. Where private names of quadrants are missing, kernels are traced as without records.
+of the types of the arguments. The `fastcache` of quadrants has such records, too, but their names do not
+cover what a kernel captures. Where private names of quadrants are missing, kernels are traced as without
+records.
 """
 
 import hashlib
@@ -16,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from taichimd.core.captured import OWN, Unsure, digest_of
+from taichimd.core.captured import OWN, UnsureError, digest_of
 from taichimd.core.errors import BackendError, SettingsError
 from taichimd.core.kernel_cache import private
 from taichimd.core.runtime import NAME, compile_setting, ti
@@ -38,7 +39,7 @@ def _mode() -> str:
     return mode
 
 
-class StaleRecord(BackendError):
+class StaleRecordError(BackendError):
     """A record names other code than the kernel compiles to; only the mode "check" notices."""
 
 
@@ -67,7 +68,8 @@ class _Records:
     def __init__(self, args_hasher: Any, config_hasher: Any, src_hasher: Any, level: Any) -> None:
         self.args_hasher, self.config_hasher = args_hasher, config_hasher
         self.src_hasher, self.level = src_hasher, level
-        src_hasher.store = _careful(src_hasher.store, self.load)
+        self._names: set[str] = set()
+        src_hasher.store = self._careful(src_hasher.store)
 
     def load(self, name: str) -> Any:
         """A record; None if it is not there or cannot be read, as one that another process is removing."""
@@ -84,7 +86,7 @@ class _Records:
         Vectors passed by value have the types of the signature, which `captured` holds: None stands for them.
 
         Raises:
-            Unsure: what it captures has no sure text.
+            UnsureError: what it captures has no sure text.
         """
         flat = [None if isinstance(one, ti.Matrix) else one for one in arguments]
         types = self.args_hasher.hash_args(False, flat, primal.arg_metas)
@@ -92,7 +94,24 @@ class _Records:
             return None
         hashed = self.config_hasher.hash_compile_config(), self.config_hasher.hash_device_caps()
         digest = digest_of(captured, compile_setting(), primal.use_graph)
-        return hashlib.sha256("\n".join((digest, types, *hashed)).encode()).hexdigest()
+        name = hashlib.sha256("\n".join((digest, types, *hashed)).encode()).hexdigest()
+        self._names.add(name)
+        return name
+
+    def _careful(self, store: Callable[..., None]) -> Callable[..., None]:
+        """`store` of quadrants, which compares with the record that is there; a full disk stops no run."""
+
+        def careful(code: str, name: str, *others: Any, **named: Any) -> None:
+            if name in self._names:
+                before = self.load(name)
+                word = "new" if before is None else "same" if before.frontend_cache_key == code else "STALE"
+                _note(f"{word} {name[:12]} {code[:12]}")
+                if word == "STALE" and _mode() == "check":
+                    raise StaleRecordError(f"the record {name} names other code than its kernel compiles to")
+            with suppress(OSError):
+                store(code, name, *others, **named)
+
+        return careful
 
 
 def remember(compiled: Any, captured: Callable[[], tuple[Any, ...]]) -> None:
@@ -104,7 +123,7 @@ def remember(compiled: Any, captured: Callable[[], tuple[Any, ...]]) -> None:
     """
     if NAME != "quadrants" or _mode() == "0":
         return
-    primal = getattr(compiled, "_primal", None)
+    primal: Any = getattr(compiled, "_primal", None)
     launch = getattr(type(primal), "launch_kernel", None)
     if not all(hasattr(primal, name) for name in _NEEDED) or "fast_checksum" not in _names_in(launch):
         return
@@ -116,7 +135,7 @@ def remember(compiled: Any, captured: Callable[[], tuple[Any, ...]]) -> None:
             return None
         try:
             primal.fast_checksum = records.name(primal, arguments, captured())
-        except Unsure as reason:
+        except UnsureError as reason:
             _note(f"unsure {primal.func.__name__} {reason}")
         return _found(records, primal, key) if primal.fast_checksum and _mode() != "check" else None
 
@@ -151,21 +170,6 @@ def _found(records: _Records, primal: Any, key: Any) -> set[str] | None:
     if primal.graph_do_while_levels:
         primal.graph_do_while_arg = primal.graph_do_while_levels[0].cond_arg_name
     return used
-
-
-def _careful(store: Callable[..., None], load: Callable[[str], Any]) -> Callable[..., None]:
-    """`store` of quadrants, which compares with the record that is there; on a full disk nothing is kept."""
-
-    def careful(code: str, name: str, *others: Any, **named: Any) -> None:
-        before = load(name)
-        word = "new" if before is None else "same" if before.frontend_cache_key == code else "STALE"
-        _note(f"{word} {name[:12]} {code[:12]}")
-        if word == "STALE" and _mode() == "check":
-            raise StaleRecord(f"the record {name} names other code than its kernel compiles to")
-        with suppress(OSError):
-            store(code, name, *others, **named)
-
-    return careful
 
 
 def _note(line: str) -> None:
