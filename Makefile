@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # Tests run under the runtime that compiles faster, where it can be installed (tests/conftest.py).
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
-.PHONY: demo test test-long test-taichi mutations lint types clean
+.PHONY: demo test test-long test-taichi mutations lint types wheel clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/taichimd demo
@@ -34,6 +34,10 @@ lint: $(VENV)/.installed-dev
 
 types: $(VENV)/.installed-dev
 	$(BIN)/mypy
+
+# What would be published, installed into an environment that has nothing else.
+wheel: $(VENV)/.installed-dev
+	sh .ci/try-distributions $(BIN)/python
 
 clean:
 	rm -rf $(VENV) demo-output build dist .pytest_cache .ruff_cache .mypy_cache

@@ -1,6 +1,6 @@
 """The energy of all triples of drops of argon, shared by MPI processes; each takes a GPU if there are some.
 
-    pip install 'taichimd[mpi]'
+    in the checkout: pip install '.[mpi]'
     mpiexec -n 2 python examples/triples_of_processes.py
 
 The energy has the same bits for any number of processes. Atoms at the surface of a drop have fewer near

@@ -15,6 +15,7 @@ from rich.table import Table
 from taichimd.app.averages import DRIFT_UNIT, averages, mean_text, short_drift, without_error
 from taichimd.app.outputs import OutputFolder
 from taichimd.app.run_set import RunSet
+from taichimd.estimators.series import mean_of
 from taichimd.io.analysis_files import COLOURS, draw
 from taichimd.io.files import write_atomically
 from taichimd.io.lock import locked
@@ -214,8 +215,8 @@ def _panel(rows: Sequence[Row], key: str, name: str, label: str) -> Any:
         for at in np.unique(x):
             values = y[x == at]
             if len(values) > 1:
-                error = values.std(ddof=1) / np.sqrt(len(values))
-                axis.errorbar([at], [values.mean()], [error], color=COLOURS[1], marker="_", capsize=3)
+                mean = mean_of(values)
+                axis.errorbar([at], [mean.value], [mean.error], color=COLOURS[1], marker="_", capsize=3)
         axis.set_xlabel(key)
         axis.set_ylabel(label)
         axis.ticklabel_format(useOffset=False)

@@ -112,7 +112,7 @@ class _RunsTogether(Observer):
                 self._engine,
                 [run.watched() for run in runs],
                 first.job.steps,
-                every=first.job.settings.output.every,
+                every=first.job.settings.output.steps_between_rows,
                 should_stop=stop,
                 report_first=not first.appending,
                 of_all=(self, progress),

@@ -114,7 +114,8 @@ def prepare_job(
     if "step" in atoms.info:
         step = f"step {atoms.info['step']} of {start.structure}"
         notes.append(f"a new run from {step}: its own steps and time begin at 0")
-    return Job(_absolute(given), steps, atoms, forcefield, None, notes, plan, given.given)
+    settings = _absolute(given).with_intervals(steps)
+    return Job(settings, steps, atoms, forcefield, None, notes, plan, given.given)
 
 
 def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Path | None, trust: bool) -> Job:
@@ -163,7 +164,8 @@ def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Pat
         structure, _ = _read(given)
         check_same_system(path, checkpoint, structure)
         notes += where_it_goes_on(saved, structure)
-    return Job(_absolute(settings), steps, atoms, forcefield, checkpoint, notes, plan, given.given)
+    settings = _absolute(settings).with_intervals(steps)
+    return Job(settings, steps, atoms, forcefield, checkpoint, notes, plan, given.given)
 
 
 def _read(given: RunSettings) -> tuple[Atoms, list[str]]:

@@ -114,7 +114,7 @@ def faster_runtime(running: Mapping[str, Any]) -> list[str]:
         return []
     return [
         "on a GPU the runtime quadrants is faster, several times so for small systems, and gives the CPU's "
-        "bits: pip install 'taichimd[gpu]' installs it, and it is then taken"
+        "bits; pip install '.[gpu]' in the checkout installs it, and it is then taken"
     ]
 
 

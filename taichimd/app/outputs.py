@@ -355,7 +355,8 @@ def dropped_from(checkpoint: Checkpoint | None, rhythm: str, steps: int) -> int 
         return None
     step, before = checkpoint.step, checkpoint.settings
     every = before.get(rhythm) or before["every"]
-    return step + 1 if steps == 0 or step % every == 0 else step
+    # Python's checkpoints name no interval, and are of no table.
+    return step + 1 if steps == 0 or (every and step % every == 0) else step
 
 
 def cut_trajectory(path: Path, step: int) -> None:

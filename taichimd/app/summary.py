@@ -13,7 +13,8 @@ from taichimd.app.profile import profile_rows
 from taichimd.app.progress import duration
 from taichimd.ensembles.registry import ENSEMBLES
 from taichimd.io.structures import has_velocities
-from taichimd.settings.types import DRAW
+from taichimd.settings.run import OutputSettings, RunSettings
+from taichimd.settings.types import DRAW, NONE
 from taichimd.system.velocities import temperature
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ def _header_rows(job: "Job", decomposition: str) -> list[tuple[str, str]]:
         ("run", f"{job.steps:,} steps of {settings.run.timestep:g} fs = {length:g} ps, "
                 f"{settings.ensemble.name}, {settings.compute.precision}"),
         ("decomposition", decomposition),
+        ("output", output_text(settings.output, 0, job.steps)),
         ("velocities", _velocities(job)),
     ]  # fmt: skip
     if settings.ensemble.kind.acts_on:
@@ -75,6 +77,25 @@ def _header_rows(job: "Job", decomposition: str) -> list[tuple[str, str]]:
     if settings.ensemble.kind.moves_cell:
         rows.insert(-1, ("barostat", settings.ensemble.describe_barostat()))
     return rows
+
+
+def output_text(output: OutputSettings, first: int, last: int) -> str:
+    """How many rows and frames there are from one step to another one, and how far apart.
+
+    Args:
+        output: settings with intervals.
+        first: step that has a row and a frame in any case.
+        last: likewise.
+    """
+
+    def counted(what: str, every: int) -> str:
+        number = 1 + last // every - first // every + (last % every > 0 and last > first)
+        return f"{number:,} {what}, one every {every:,} step{'s' * (every > 1)}"
+
+    parts = [counted("rows", output.steps_between_rows)]
+    if output.frames != NONE:
+        parts.append(counted("frames", output.steps_between_frames))
+    return "; ".join(parts)
 
 
 def _velocities(job: "Job") -> str:
@@ -116,6 +137,8 @@ def print_summary(
     if speed:
         ns_day = speed / report["n_atoms"] * report["settings"]["timestep"] * 1e-6 * 86400
         rows.append(("speed", f"{speed:.3g} atom-step/s, {ns_day:.3g} ns/day"))
+    written = RunSettings.of(report["settings"]).output
+    rows.append(("output", output_text(written, report["first_step"], report["last_step"])))
     wall, compiling = duration(report["wall_seconds"]), report["compile_seconds"]
     rows.append(("wall time", f"{wall}, and {compiling:.1f} s of compiling before"))
     if "energy_drift" in report:

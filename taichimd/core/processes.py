@@ -40,7 +40,7 @@ def mpi_library() -> Path | None:
     return next((path for path in paths if path.exists()), None)
 
 
-def mpiexec(install: str = "pip install 'taichimd[mpi]'") -> str:
+def mpiexec(install: str = "in the checkout: pip install '.[mpi]'") -> str:
     """The program that starts several processes; `install`: what a user can do where there is none.
 
     Raises:
@@ -125,7 +125,8 @@ def communicator() -> Any:
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:
         raise BackendError(
-            f"several processes need mpi4py and an MPI library ({error}); pip install 'taichimd[mpi]'"
+            f"several processes need mpi4py and an MPI library ({error}); in the checkout: "
+            "pip install '.[mpi]'"
         ) from error
     if remark := take_device():
         tell(f"note: {remark}")

@@ -64,7 +64,8 @@ def with_term(sums: ti.template(), terms: ti.template(), k: ti.template(), x):
 FORCE, TRACE, DIAGONAL, SYMMETRIC, ALL = range(5)
 """What is summed: the force; the force and of the virial the trace, the diagonal, or the six components
 xx, yy, zz, yz, xz, xy; or the force, the energy and all nine of the virial."""
-_TERMS = (3, 4, 6, 9, 13)
+TERMS = (3, 4, 6, 9, 13)
+"""How many sums each of them is."""
 SIX = ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1))
 """Components of a symmetric tensor, the diagonal first."""
 
@@ -101,13 +102,13 @@ def pair_sums(real: Any) -> SumFunctions:
     @ti.func
     def empty(want: ti.template()):
         """As many sums as `want` says."""
-        return empty_sums(ti.static(_TERMS[want]))
+        return empty_sums(ti.static(TERMS[want]))
 
     @ti.func
     def add(sums: ti.template(), d, u, w, want: ti.template()):
         """A pair at distance vector d with energy u and slope w = u'/r."""
         f = w * d
-        terms = ti.static(_TERMS[want])
+        terms = ti.static(TERMS[want])
         for k in ti.static(range(terms)):
             term = 0.5 * u
             if ti.static(k < 3):
@@ -123,7 +124,7 @@ def pair_sums(real: Any) -> SumFunctions:
     @ti.func
     def results(sums, want: ti.template()):
         """Force and, with `ALL`, energy and 3x3 virial, which are else zero."""
-        terms = ti.static(_TERMS[want])
+        terms = ti.static(TERMS[want])
         force, energy, virial = ti.Vector.zero(real, 3), ti.cast(0.0, real), ti.Matrix.zero(real, 3, 3)
         for k in ti.static(range(terms if want == ALL else 3)):
             total = ti.cast(total_of(sums[k], sums[terms + k]), real)
@@ -147,10 +148,10 @@ def pair_sums(real: Any) -> SumFunctions:
     @ti.func
     def virial(sums, want: ti.template()):
         """Of `TRACE`, `DIAGONAL` or `SYMMETRIC`: its components, a vector."""
-        terms = ti.static(_TERMS[want])
+        terms = ti.static(TERMS[want])
         return ti.Vector([total_of(sums[k], sums[terms + k]) for k in ti.static(range(3, terms))])
 
-    return SumFunctions(empty, add, store, results, virial, length=2 * _TERMS[FORCE])
+    return SumFunctions(empty, add, store, results, virial, length=2 * TERMS[FORCE])
 
 
 def store_function(thermostat: Any, driven: bool) -> Any:

@@ -19,10 +19,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from taichimd.core.errors import AnalysisError
-from taichimd.estimators.series import autocorrelation, finite
+from taichimd.estimators.series import autocorrelation, finite, student
 
 METHOD = "MSER (White 1997)"
 """How `production_start` finds it, for records."""
@@ -32,8 +31,6 @@ _FEWEST_BLOCKS = 32
 """Blocks whose means have a variance that is known to a quarter."""
 _PER_DEGREE = 3.0
 """Independent samples for each degree of freedom of an error."""
-_NORMAL = 1.959964
-"""Standard deviations that hold 95 % of a normal distribution."""
 _CORRECTIONS = 4
 """Passes of a fixed point that converges in two or three."""
 SIGNIFICANT_TREND = 3.0
@@ -183,15 +180,12 @@ def average_of(series: NDArray[np.float64], start: int = 0) -> Average:
 
 
 def widening(independent: float) -> float:
-    """Factor of a standard error from few samples that makes two errors cover 95 %, as of many.
-
-    Student's t at 95 % over the normal distribution's 1.96, with a third of the independent samples, less
-    one, as degrees of freedom.
+    """Factor of an error from the autocorrelation: `student` of a third of the independent samples, less one.
 
     Args:
         independent: number of independent samples, above 3.
     """
-    return float(stdtrit(independent / _PER_DEGREE - 1.0, 0.975)) / _NORMAL
+    return student(independent / _PER_DEGREE - 1.0)
 
 
 def _error_of(samples: NDArray[np.float64], g: float) -> float:

@@ -9,9 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import stdtrit
 
 from taichimd.core.arrays import Array
 from taichimd.core.errors import AnalysisError
+
+_NORMAL = 1.959964
+"""Standard deviations that hold 95 % of a normal distribution."""
 
 
 @dataclass(frozen=True)
@@ -20,9 +24,9 @@ class Mean:
 
     Attributes:
         value: mean, of any shape.
-        error: standard error of it, same shape; NaN if there was one sample.
-        samples: independent samples it was taken from. (value - truth) / error follows Student's t
-            distribution with samples - 1 degrees of freedom, wider than a normal one if there are few.
+        error: standard error of it, same shape, widened if there are few samples (`student`), so that two
+            errors cover 95 %; NaN if there was one sample.
+        samples: independent samples it was taken from.
         note: why there is no error, or what is wrong with it; "" if nothing is.
     """
 
@@ -32,11 +36,24 @@ class Mean:
     note: str = ""
 
 
+def student(degrees: float) -> float:
+    """Factor of a standard error from few samples that makes two errors cover 95 %, as of many.
+
+    Student's t at 95 % over the normal distribution's 1.96.
+
+    Args:
+        degrees: degrees of freedom of the error, above 0.
+    """
+    return float(stdtrit(degrees, 0.975)) / _NORMAL
+
+
 def mean_of(samples: Array) -> Mean:
-    """Mean and standard error over the first axis of independent samples."""
+    """Mean and standard error over the first axis of independent samples, the error times `student`."""
     n = len(samples)
     value = samples.mean(axis=0)
-    error = samples.std(axis=0, ddof=1) / np.sqrt(n) if n > 1 else np.full(np.shape(value), np.nan)
+    error = np.full(np.shape(value), np.nan)
+    if n > 1:
+        error = student(n - 1) * samples.std(axis=0, ddof=1) / np.sqrt(n)
     # Where all samples agree, the mean rounds: no scatter.
     error = np.where(error <= 4 * np.finfo(float).eps * np.abs(value), 0.0, error)
     if np.ndim(value) == 0:

@@ -111,6 +111,6 @@ def _torch() -> Any:
     except ImportError as error:
         raise BackendError(
             'enumeration="matrix" multiplies matrices by PyTorch on a GPU, which is not installed; '
-            "pip install 'taichimd[matrix]', or use \"all-triples\""
+            "in the checkout: pip install '.[matrix]', or use \"all-triples\""
         ) from error
     return torch

@@ -16,7 +16,7 @@ from taichimd.core.units import PS
 from taichimd.io.lammps_dump import Dump, identified, is_dump
 from taichimd.io.other_formats import dropped_or_guessed, format_of
 from taichimd.io.report import read_report
-from taichimd.io.structures import each_structure
+from taichimd.io.structures import check_elements, each_structure
 from taichimd.settings.types import NONE
 from taichimd.system.checks import check_occupancies
 
@@ -131,7 +131,7 @@ def read_frames(
         path: trajectory of a run, or its folder, or a LAMMPS dump, or any format of `ase.io.read`.
         skip: frames at the start to leave out.
         timestep: ps; of files that number their frames by steps and state no time.
-        units: of a LAMMPS dump; None: as it states, else metal.
+        units: of a LAMMPS dump or data file; None: as it states, else metal.
         elements: of the atom types 1, 2 ... of a LAMMPS dump.
 
     Returns:
@@ -140,7 +140,8 @@ def read_frames(
 
     Raises:
         StructureError: missing, unreadable or empty file, nothing left after `skip`, a number that is not
-            finite, atoms that change in number, kind or periodicity, or more frames than memory.
+            finite, an atom of no known element, atoms that change in number, kind or periodicity, or more
+            frames than memory.
     """
     path = _of_run(Path(path))
     if skip < 0:
@@ -167,10 +168,9 @@ def _read(
     images: list[_Image] = []
     more: dict[str, Any] = {"notes": []}
     dump = is_dump(path)
-    of_file = _of_dump(path, units, elements, more) if dump else _of_ase(path, more)
-    for name, value in () if dump else (("input_units", units), ("elements", elements)):
-        if value is not None:
-            raise StructureError(f"{name}: {path} is no LAMMPS dump; leave it out")
+    of_file = _of_dump(path, units, elements, more) if dump else _of_ase(path, units, more)
+    if elements is not None and not dump:
+        raise StructureError(f"elements: {path} is no LAMMPS dump; leave it out")
     count = 0
     for count, image in enumerate(of_file, 1):
         if count > skip:
@@ -251,11 +251,17 @@ def _of_dump(
     more["notes"] += dump.notes
 
 
-def _of_ase(path: Path, more: dict[str, Any]) -> Iterator[_Image]:
+def _of_ase(path: Path, units: str | None, more: dict[str, Any]) -> Iterator[_Image]:
     """Frames of a file that ASE reads.
 
+    Args:
+        path: the file.
+        units: of LAMMPS data; None: as the file states, else metal.
+        more: gains what is known of the whole file.
+
     Raises:
-        StructureError: it cannot be read.
+        StructureError: it cannot be read, has units of its own and others are given, or has an atom of no
+            known element.
     """
     from ase.io import iread
 
@@ -263,13 +269,15 @@ def _of_ase(path: Path, more: dict[str, Any]) -> Iterator[_Image]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            own = each_structure(path, None)
+            own = each_structure(path, units)
             if own is not None:
                 for image, notes in own:
+                    check_elements(image, f"trajectory {path}")
                     more["notes"] += [note for note in notes if note not in more["notes"]]
                     yield _from_ase(image, more)
                 return
             for number, image in enumerate(iread(path, index=":", do_not_split_by_at_sign=True)):
+                check_elements(image, f"trajectory {path}")
                 check_occupancies(image, f"trajectory {path}")
                 if number == 0:
                     more["notes"] += dropped_or_guessed(path, image, format_of(path))

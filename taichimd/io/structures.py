@@ -85,7 +85,7 @@ def read_noted(
         atoms, notes = _read_checkpoint(path, frame), list[str]()
     else:
         atoms, notes = _read(path, frame, units, atom_style)
-        _check_elements(atoms, path)
+        check_elements(atoms, f"structure file {path}")
         check_occupancies(atoms, f"structure file {path}")
         notes += isotopes_told(atoms)
     _check(atoms, path)
@@ -196,12 +196,14 @@ def each_structure(path: Path, units: str | None) -> Iterator[tuple[Atoms, list[
         units: of LAMMPS data; None: as the file states, else metal.
 
     Raises:
-        StructureError: while they are read, as `read_structure`.
+        StructureError: units of a file that is no LAMMPS data; and while structures are read, as
+            `read_structure`.
     """
     head = _head(path)
     if is_lammps_data(head):
         return iter([read_lammps_data(path, units, None)])
-    _no_options({"input_units": units}, path)
+    if units is not None:
+        raise StructureError(f"input_units: {path} is no LAMMPS dump or data file; leave it out")
     if is_cif(path, head):
         return cif_structures(path)
     if has_other_names(path):
@@ -225,19 +227,28 @@ def _head(path: Path) -> str:
         return file.read(20_000).decode("utf-8", errors="replace")
 
 
-def _check_elements(atoms: Atoms, path: Path) -> None:
+def check_elements(atoms: Atoms, where: str) -> None:
+    """Refuse a file without atoms, and dummy atoms.
+
+    Args:
+        atoms: of one frame.
+        where: the file, for the message.
+
+    Raises:
+        StructureError: no atoms, or an atomic number that is no element's, such as 0 (X).
+    """
     if len(atoms) == 0:
-        raise StructureError(f"structure file {path} holds no atoms")
+        raise StructureError(f"{where} holds no atoms")
     unknown = np.flatnonzero((atoms.numbers <= 0) | (atoms.numbers >= len(chemical_symbols)))
     if unknown.size:
         raise StructureError(
-            f"structure file {path}: the element of atom {unknown[0]} is not known (a dummy, X); delete the "
+            f"{where}: the element of atom {unknown[0]} is not known (a dummy, X); delete the "
             "atom or name its element"
         )
 
 
 def _check(atoms: Atoms, path: Path) -> None:
-    _check_elements(atoms, path)
+    check_elements(atoms, f"structure file {path}")
     masses = atoms.get_masses()
     # Before velocities, which are momenta over these.
     wrong = np.flatnonzero(~(np.isfinite(masses) & (masses > 0.0)))

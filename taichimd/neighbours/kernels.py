@@ -35,12 +35,11 @@ class ListKernels:
     """Kernels of the Verlet list.
 
     Attributes:
-        build: sorts the atoms in space and fills the list. refill: fills again, into rows that have grown.
+        build: sorts the atoms in space and fills the list.
         rebuild: the device function of `build`.
     """
 
     build: Kernel
-    refill: Kernel
     rebuild: DeviceFunction
 
 
@@ -105,13 +104,6 @@ def list_kernels(real: Any, how: Search, layout: int, carried: int = 0) -> ListK
         for a in ti.static(range(3)):
             control[Control.largest_image + a] = 0
 
-    @kernel(types, atoms=Atoms.only("n", "ident"), rows=VerletRows, control=CONTROL, sort=how.sorted)
-    def refill(atoms, rows, control, sort):
-        """Fill again, into rows that have grown."""
-        forget(control)
-        sort.sums[LEFT] = 0
-        fill_rows(atoms.n, find.end_for(atoms.n), rows, control, atoms.ident, sort)
-
     @ti.func
     def rebuild(n, atoms: ti.template(), own: ti.template(), old: ti.template(), old_own: ti.template(), rows: ti.template(), control: ti.template(), sort: ti.template(), with_force: ti.template()):  # fmt: skip
         """Sort the n atoms in space, out of copies, and fill the list; nothing for n = 0.
@@ -175,4 +167,4 @@ def list_kernels(real: Any, how: Search, layout: int, carried: int = 0) -> ListK
         """Sort the atoms in space and fill the list. Launch: one thread per atom or bin."""
         rebuild(atoms.n, atoms, own, old, old_own, rows, control, sort, True)
 
-    return ListKernels(build, refill, rebuild)
+    return ListKernels(build, rebuild)

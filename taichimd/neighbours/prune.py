@@ -22,13 +22,13 @@ from typing import Any
 
 from taichimd.core.runtime import DeviceFunction, ti
 from taichimd.neighbours.control import Control
+from taichimd.neighbours.cut_runs import cut_function
 from taichimd.neighbours.limits import LARGEST, LARGEST_PAIR, PAIRS, SMALLEST_PAIR, UNITS, limit_of
 from taichimd.neighbours.packed import opposite, packed, squared, to_neighbour
 from taichimd.neighbours.rows import (
     ATOM_MAJOR,
     CHUNK,
     CHUNKED,
-    SLOT_MAJOR,
     body_layout,
     claim,
     insert,
@@ -39,9 +39,8 @@ from taichimd.neighbours.rows import (
 from taichimd.neighbours.tuple_arrays import pair_width
 from taichimd.system.cell import NEAR_LIST
 
-AHEAD = {ATOM_MAJOR: 1, SLOT_MAJOR: 8, CHUNKED: 8}
-"""Entries that a thread reads at a time: on a GPU their latencies pass together."""
-AHEAD_SHARED = 4
+AHEAD, AHEAD_SHARED = 8, 4
+"""Entries that a thread of a GPU reads at a time: their latencies pass together."""
 
 
 def threads_of_cut(backend: str, has_pairs: bool) -> int:
@@ -90,7 +89,8 @@ def prune_functions(
     rows = row_layout(backend)
     layout = body_layout(backend) if ordered else rows
     shared = threads > 1
-    ahead = AHEAD_SHARED if shared else AHEAD[rows]
+    ahead = AHEAD_SHARED if shared else AHEAD
+    in_runs = cut_function(n_kinds, ordered, pair_rows) if rows == ATOM_MAJOR else None
     longest, overfull = Control.longest_near + number, Control.overfull + number
 
     @ti.func
@@ -170,7 +170,10 @@ def prune_functions(
                 if box.strayed(i, g.near.pos[i], g.verlet.made_at[i], most_drift2, False, cells) == 1:
                     control[Control.rebuild] = 1
             kept, pairs = 0, 0
-            if is_left(does, shared):
+            if ti.static(bool(in_runs)):
+                if does:
+                    kept, pairs = in_runs(i, m, g)
+            elif is_left(does, shared):
                 kept, pairs = cut_row(i, thread, m, n, g.verlet.width, near_width, g.verlet.shift_bits, g)
             if does and thread % threads == 0:
                 g.near.count[i] = kept

@@ -114,10 +114,7 @@ class VerletList:
         """
         if not self._planned(frames, radius):
             self._plan(state, frames, radius)
-        with literals(state.real):
-            self._kernels(state).build(
-                state, state.carried, state.spare, state.spare_carried, self, control, self.sort
-            )
+        self._fill(state, control)
         self.builds += 1
 
     @property
@@ -129,8 +126,11 @@ class VerletList:
         """The device has changed what lies there of the cell."""
         self._grid_values = self._shift_values = np.zeros(0)
 
-    def _kernels(self, state: State) -> Any:
-        return nk.list_kernels(state.real, self.search, self.layout, len(state.carried))
+    def _fill(self, state: State, control: Any) -> None:
+        """Queue the kernel that sorts the atoms and fills the rows."""
+        kernels = nk.list_kernels(state.real, self.search, self.layout, len(state.carried))
+        with literals(state.real):
+            kernels.build(state, state.carried, state.spare, state.spare_carried, self, control, self.sort)
 
     def _planned(self, frames: Frames, radius: float) -> bool:
         """Whether bins, images and buffers of the last build serve again: the host has nothing to do."""
@@ -234,8 +234,8 @@ class VerletList:
             self._reserve_rows(state, seen.longest_row)
         images = seen.largest_image.astype(np.int64)
         self._set_images(np.maximum(self.most_image, images), state.n)
-        with literals(state.real):
-            self._kernels(state).refill(state, self, control, self.sort)
+        # The kernel of every build: another one would be compiled in the middle of a run.
+        self._fill(state, control)
         self._set_shifts(frames, state.numpy_real)
 
     def release(self) -> None:

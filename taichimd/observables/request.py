@@ -38,7 +38,7 @@ class Request(Settings):
         None, "Time step of the program that wrote frames with step numbers alone (LAMMPS dumps)"
     )
     input_units: types.InputUnits | None = setting(
-        None, "Units of a LAMMPS dump; default as the file states, else metal"
+        None, "Units of a LAMMPS dump or data file; default as the file states, else metal"
     )
     elements: types.Elements | None = setting(None, "Elements of the atom types 1, 2, ... of a LAMMPS dump")
     equilibrate: types.Equilibration | None = setting(

@@ -14,12 +14,13 @@ from taichimd.enumerate.bond_order_registers import BLOCK
 from taichimd.enumerate.gather import gather_functions
 from taichimd.enumerate.group import Group, GroupFunctions
 from taichimd.enumerate.moments import moment_functions
+from taichimd.enumerate.pair_runs import run_function
 from taichimd.enumerate.reproducible_sum import ALL, FORCE, pair_sums, store_function, symmetric
 from taichimd.enumerate.threads_per_atom import shared_pairs
 from taichimd.enumerate.tuple_lists import tuple_lists_function
 from taichimd.enumerate.tuples import pair_tuples, triplet_tuples
 from taichimd.neighbours.prune import prune_functions, threads_of_cut
-from taichimd.neighbours.rows import Rows, body_layout, row_layout
+from taichimd.neighbours.rows import ATOM_MAJOR, Rows, body_layout, row_layout
 from taichimd.neighbours.tuple_arrays import pair_width
 from taichimd.program.variant import Variant
 
@@ -55,6 +56,8 @@ def force_functions(
     of_pairs, of_bodies = terms.separate if separate else (terms, terms)
     atom = functions(of_bodies, real, term, body_layout(backend) if many_body else row_layout(backend))
     far = gather_functions(of_pairs, real, term, row_layout(backend)) if separate else None
+    in_runs = bool(of_pairs.pair) and row_layout(backend) == ATOM_MAJOR and (separate or not many_body)
+    runs = run_function(of_pairs, real, term) if in_runs else None
     by_lanes = lanes > 1 and (separate or not many_body)
     shared = shared_pairs(of_pairs, real, term, lanes) if by_lanes and not by_tuple.pairs else None
     pair_list = pair_tuples(of_pairs, real, term, on_gpu) if by_tuple.pairs else None
@@ -76,6 +79,10 @@ def force_functions(
         total = sums.empty(want)
         if ti.static(by_tuple.pairs):
             total = pair_list.pairs(i, 0, 1, g.n, g.near.shift_bits, rows, g.kept.pair_table, g.tuples, want)
+        elif ti.static(in_runs and pair_rows):
+            total = runs(i, g.n, pair_width(g.n, g.tuples), g.near.shift_bits, rows_of_pairs(g), g.kept.pair_table, want)  # fmt: skip
+        elif ti.static(in_runs):
+            total = runs(i, g.n, rows.width, g.near.shift_bits, rows, g.kept.pair_table, want)
         elif ti.static(pair_rows):
             total = far.pairs(i, 0, 1, g.n, pair_width(g.n, g.tuples), g.near.shift_bits, rows_of_pairs(g), g.kept.pair_table, want)  # fmt: skip
         else:

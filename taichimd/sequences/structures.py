@@ -45,7 +45,7 @@ def read_structure(path: str | Path) -> list[Chain]:
     """
     if not find_spec("mdtraj"):
         raise SequenceError(
-            f"{path}: structures need mdtraj; pip install 'taichimd[protein]', or give a CSV file"
+            f"{path}: structures need mdtraj; in the checkout: pip install '.[protein]', or give a CSV file"
         )
     import mdtraj
 

@@ -17,6 +17,13 @@ from taichimd.settings.run import SETTINGS, TOPICS, RunSettings
 from taichimd.settings.types import DRAW, NONE, parse_pressure
 
 _RAMPS = {"final_temperature": "temperature", "final_pressure": "pressure"}
+_NUMBERS = {"every": "n_rows", "frames_every": "n_frames"}
+_SAME = (
+    ("steps", "time", "how long the run is"),
+    ("every", "n_rows", "how many rows there are"),
+    ("frames_every", "n_frames", "how many frames there are"),
+)
+"""Settings of which one is given."""
 _CONDITIONS = (
     "ensemble", "timestep", "temperature", "final_temperature", "pressure", "final_pressure", "cell_control",
     "cell_axes",
@@ -52,11 +59,13 @@ def make_settings(
             RunSettings.of(job)
         except SettingsError as error:
             raise SettingsError(f"{job_file}: {error}") from None
-    for layer, name in ((given, "--steps and --time"), (job, f"{job_file}: steps and time")):
-        if "steps" in layer and "time" in layer:
-            raise SettingsError(f"{name} both say how long the run is; give one of them")
-    if "steps" in given or "time" in given:
-        job = {key: value for key, value in job.items() if key not in ("steps", "time")}
+    for one, other, what in _SAME:
+        for layer, where, mark in ((given, "", "--"), (job, f"{job_file}: ", "")):
+            if one in layer and other in layer:
+                names = " and ".join(mark + (key.replace("_", "-") if mark else key) for key in (one, other))
+                raise SettingsError(f"{where}{names} both say {what}; give one of them")
+        if one in given or other in given:
+            job = {key: value for key, value in job.items() if key not in (one, other)}
     saved = by_option(checkpoint or {}, f"checkpoint {given.get('restart')}")
     merged = {**_inherited(saved, {**job, **given}), **job, **given}
     settings = RunSettings.of(merged)
@@ -129,6 +138,10 @@ def _inherited(checkpoint: Mapping[str, Any], own: Mapping[str, Any]) -> dict[st
     for final, key in _RAMPS.items():
         if key in own:
             kept.pop(final, None)
+    # Only another number means other intervals: the files are to be those of a run that was never cut.
+    for key, number in _NUMBERS.items():
+        if key in own or (number in own and own[number] != checkpoint.get(number)):
+            kept = {name: value for name, value in kept.items() if name not in (key, number)}
     # With a new bath or a new ramp those of before are over: what comes begins where they were to end.
     if new_bath or any(
         parse_pressure({**kept, **own}.get(key)) != parse_pressure(checkpoint.get(key))
@@ -167,7 +180,7 @@ def check_velocities(settings: RunSettings, given: Collection[str], source: str)
 def _check_frames(settings: RunSettings, given: Collection[str]) -> None:
     """Raise if something is asked of frames, where none are written."""
     output = settings.output
-    for key in ("frames_every", "per_atom") if output.frames == NONE else ():
+    for key in ("frames_every", "n_frames", "per_atom") if output.frames == NONE else ():
         if key in given and getattr(output, key) is not None:
             raise SettingsError(
                 f"{key} = {getattr(output, key)}: with frames = none no frame is written; leave {key} out, "

@@ -16,6 +16,31 @@ if TYPE_CHECKING:
     from taichimd.ensembles.registry import Ensemble
 
 
+ROWS, FRAMES = 1000, 200
+"""Rows and frames of a run after the first one, if neither an interval nor a number is given."""
+LEAST_INTERVAL = 10
+"""Steps between them at least, if nothing is given: vibrations are slower than this."""
+
+
+def interval(steps: int, number: int, least: int = 1) -> int:
+    """Steps between so many rows, or frames, after the first one.
+
+    It divides the steps of the run if that leaves at least four fifths of the number. Then all gaps are the
+    same; else the last one is shorter.
+
+    Args:
+        steps: of the run.
+        number: wanted; not more come of it.
+        least: the shortest interval.
+    """
+    if steps <= least * number:
+        return least
+    for count in range(number, number - number // 5 - 1, -1):
+        if steps % count == 0:
+            return steps // count
+    return -(-steps // number)
+
+
 @dataclass(frozen=True)
 class SystemSettings(Settings, topic="system"):
     """Where a run starts."""
@@ -200,11 +225,22 @@ class OutputSettings(Settings, topic="output"):
     """What a run writes."""
 
     folder: types.Folder = setting("taichimd-run", "Folder for the results, of a restart its own", "output")
-    every: types.Steps = setting(100, "Steps between rows of the table")
+    every: types.Steps | None = setting(
+        None,
+        f"Steps between rows of the table; default what --n-rows {ROWS} gives, {LEAST_INTERVAL} at least",
+    )
+    n_rows: types.Count | None = setting(None, "Rows after the first one, evenly spaced; instead of --every")
     frames: Literal["extxyz", "traj", "none"] = setting(
         "extxyz", "Trajectory, as text or in ASE's binary format"
     )
-    frames_every: types.Steps | None = setting(None, "Steps between frames; default those of --every")
+    frames_every: types.Steps | None = setting(
+        None,
+        "Steps between frames; default those of --every if it is given, else what --n-frames "
+        f"{FRAMES} gives, {LEAST_INTERVAL} at least",
+    )
+    n_frames: types.Count | None = setting(
+        None, "Frames after the first one, evenly spaced; instead of --frames-every"
+    )
     per_atom: types.PerAtom = setting(
         None, "Also in frames: energy, virial or energy,virial (3x3, its sum is -stress x V); or none"
     )
@@ -217,9 +253,31 @@ class OutputSettings(Settings, topic="output"):
     profile: types.Flag = setting(False, "Say where the time went, and how large the lists are")
 
     @property
+    def steps_between_rows(self) -> int:
+        """`every`, once it is known (`with_intervals`)."""
+        return LEAST_INTERVAL if self.every is None else self.every
+
+    @property
     def steps_between_frames(self) -> int:
         """`frames_every`, or else `every`."""
-        return self.every if self.frames_every is None else self.frames_every
+        return self.steps_between_rows if self.frames_every is None else self.frames_every
+
+    def with_intervals(self, steps: int) -> "OutputSettings":
+        """These settings with the intervals that a number of rows, or of frames, means in a run.
+
+        Args:
+            steps: of the run.
+        """
+        every, frames_every = self.every, self.frames_every
+        if every is None:
+            every = (
+                interval(steps, ROWS, LEAST_INTERVAL) if self.n_rows is None else interval(steps, self.n_rows)
+            )
+        if frames_every is None and self.n_frames is not None:
+            frames_every = interval(steps, self.n_frames)
+        elif frames_every is None and self.every is None:
+            frames_every = interval(steps, FRAMES, LEAST_INTERVAL)
+        return replace(self, every=every, frames_every=frames_every)
 
 
 @dataclass(frozen=True)
@@ -267,6 +325,10 @@ class RunSettings:
         for option, value in values.items():
             topics.setdefault(SETTINGS[option].topic, {})[SETTINGS[option].name] = value
         return replace(self, **{topic: replace(getattr(self, topic), **own) for topic, own in topics.items()})
+
+    def with_intervals(self, steps: int) -> "RunSettings":
+        """These settings with the intervals of rows and frames in a run of so many steps."""
+        return replace(self, output=self.output.with_intervals(steps))
 
     def with_ensemble(self, ensemble: "Ensemble") -> "RunSettings":
         """These settings with an ensemble, but for the steps of its ramp."""

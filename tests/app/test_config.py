@@ -143,6 +143,52 @@ def test_flags_win_over_the_job_file(job):
 
 
 @pytest.mark.parametrize(
+    ("steps", "rows", "frames"),
+    [(20_000, 20, 100), (50_000, 50, 250), (2_000, 10, 10), (95, 10, 10), (20_011, 21, 101)],
+)
+def test_rows_and_frames_are_as_many_in_a_long_run_as_in_a_short_one(steps, rows, frames):
+    output = make_settings({}).with_intervals(steps).output
+    assert (output.steps_between_rows, output.steps_between_frames) == (rows, frames)
+
+
+@pytest.mark.parametrize(
+    ("given", "rows", "frames"),
+    [
+        ({"every": 7}, 7, 7),  # as in job files of before
+        ({"frames_every": 7}, 20, 7),
+        ({"n_rows": 40}, 500, 100),
+        ({"n_frames": 3}, 20, 6667),
+        ({"every": 7, "n_frames": 10}, 7, 2000),
+        ({"n_rows": 10**6, "n_frames": 10**6}, 1, 1),
+    ],
+)
+def test_rows_and_frames_by_interval_or_number(given, rows, frames):
+    output = make_settings(given).with_intervals(20_000).output
+    assert (output.steps_between_rows, output.steps_between_frames) == (rows, frames)
+
+
+def test_a_restart_keeps_its_intervals_unless_it_is_given_others():
+    saved = make_settings({"n_frames": 100}).with_intervals(20_000).record()
+    for given, rows, frames in (
+        ({}, 20, 200), ({"n_frames": 100}, 20, 200), ({"n_frames": 10}, 20, 50), ({"every": 3}, 3, 200),
+        ({"n_rows": 50}, 10, 200),
+    ):  # fmt: skip
+        output = make_settings({"restart": "run", **given}, None, saved).with_intervals(500).output
+        assert (output.steps_between_rows, output.steps_between_frames) == (rows, frames), given
+
+
+@pytest.mark.parametrize(("interval", "number", "what"), [
+    ("every", "n_rows", "rows"), ("frames_every", "n_frames", "frames"),
+])  # fmt: skip
+def test_an_interval_and_a_number_are_refused_together(interval, number, what, job):
+    with pytest.raises(SettingsError, match=f"^--{interval} and --{number}".replace("_", "-")):
+        make_settings({interval: 5, number: 5})
+    with pytest.raises(SettingsError, match=f"{interval} and {number} both say how many {what} there are"):
+        make_settings({}, job(f"{interval} = 5\n{number} = 5\n"))
+    assert make_settings({number: 5}, job(f"{interval} = 5\n")).record()[interval] is None
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("timestp = 1.0", r"job\.toml: unknown key 'timestp'; did you mean 'timestep'\?"),

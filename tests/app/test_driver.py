@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import sys
+import time
 
 import ase.io
 import numpy as np
@@ -16,6 +17,7 @@ from rich.console import Console
 from taichimd.app.driver import run_job
 from taichimd.app.job import prepare_job
 from taichimd.app.notes import faster_runtime
+from taichimd.app.progress import PLAIN_SECONDS
 from taichimd.core.errors import BlowUpError, OutputError, SettingsError
 from taichimd.io.checkpoint import read_checkpoint
 from taichimd.io.thermo import ThermoWriter, read_thermo
@@ -280,9 +282,10 @@ def test_progress_on_a_terminal_fits_80_columns():
 
 
 def test_plain_lines_are_few():
+    begin = time.monotonic()
     _, text = drive(steps=3000, every=1, output="out")
     lines = [line for line in text.splitlines() if "%" in line]
-    assert 1 <= len(lines) <= 4
+    assert 1 <= len(lines) <= 2 + (time.monotonic() - begin) / PLAIN_SECONDS
     assert "100%" in lines[-1]
 
 
@@ -350,7 +353,7 @@ def test_a_gpu_under_taichi_is_told_of_the_faster_runtime():
     assert faster_runtime({"backend": "cpu", "runtime": "taichi 1.7.4"}) == []
     assert faster_runtime({"backend": "cuda", "runtime": "quadrants 1.4.0"}) == []
     (note,) = faster_runtime({"backend": "cuda", "runtime": "taichi 1.7.4"})
-    assert "pip install 'taichimd[gpu]'" in note
+    assert "pip install '.[gpu]'" in note
 
 
 @pytest.mark.parametrize("more", [{}, {"overwrite": True}])

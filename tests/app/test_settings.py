@@ -30,19 +30,20 @@ EXAMPLES = {
     "pressure_coupling_time": 500.0, "bulk_modulus": 9.0, "cell_control": "orthorhombic", "cell_axes": "z",
     "barostat_period": 5, "seed": 3, "timestep": 0.5, "time": "1ps", "equilibrate": 500.0,
     "observe": "rdf", "observe_every": 4,
-    "observe_window": "20fs", "observe_r_max": 5.0, "observe_bond_order": 0.4, "output": "out", "every": 7,
-    "frames": "traj", "frames_every": 8, "per_atom": "virial", "terms": True, "plot_format": "svg",
+    "observe_window": "20fs", "observe_r_max": 5.0, "observe_bond_order": 0.4, "output": "out", "n_rows": 7,
+    "frames": "traj", "n_frames": 8, "per_atom": "virial", "terms": True, "plot_format": "svg",
     "checkpoint_interval": 5.0, "overwrite": True, "profile": True, "backend": "cpu", "precision": "float32",
     "decomposition": "tuple", "input_units": "real", "atom_style": "charge",
 }  # fmt: skip
-"""Of each setting a value that is not the default; `steps` is instead of `time`."""
+"""Of each setting a value that is not the default; those of `INSTEAD` are instead of others."""
+INSTEAD = {"steps", "every", "frames_every"}
 
 
 def test_each_setting_has_an_option_and_each_option_a_setting():
     parameters = inspect.signature(run).parameters
     # What the terminal shows, how many runs there are, and whom the user trusts, is no property of the run.
     others = {"quiet", "replicas", "common_noise", "trust"}
-    assert set(parameters) - others == set(SETTINGS) == {*EXAMPLES, "steps"}
+    assert set(parameters) - others == set(SETTINGS) == {*EXAMPLES, *INSTEAD}
     for name, one in SETTINGS.items():
         declared = get_args(parameters[name].annotation)[1]
         assert declared.help == one.help
@@ -77,7 +78,7 @@ def test_each_setting_has_a_key_in_a_job_file(written, tmp_path):
     (tmp_path / "job.toml").write_text(written(EXAMPLES))
     found = json.loads(json.dumps(make_settings({}, tmp_path / "job.toml").record()))
     paths = {key: str(tmp_path / EXAMPLES[key]) for key in ("structure", "restart", "output")}
-    assert found == {**EXAMPLES, **paths, "steps": None}
+    assert found == {**EXAMPLES, **paths, **dict.fromkeys(INSTEAD)}
     # A record is read again as it was written.
     assert json.loads(json.dumps(RunSettings.of(found).record())) == found
 

@@ -1,10 +1,12 @@
 """LAMMPS data files as LAMMPS writes them, and as people do."""
 
+import ase.io
 import numpy as np
 import pytest
-from ase import units
+from ase import Atoms, units
 
 from taichimd.core.errors import StructureError
+from taichimd.io.frames import read_frames
 from taichimd.io.structures import read_noted
 from tests.support.structure_files import LAMMPS_DATA, LAMMPS_DUMP
 
@@ -185,3 +187,21 @@ def test_types_of_a_dump_are_not_elements(read):
     assert read(masses, "a.lammpstrj")[0].get_chemical_symbols() == ["Si", "Si"]
     with pytest.raises(StructureError, match="units lj"):
         read(LAMMPS_DUMP.replace("real", "lj"), "a.lammpstrj")
+
+
+def test_units_of_a_data_file_may_be_given_for_its_analysis(tmp_path):
+    """The note about assumed units names --input-units, so an analysis must take it."""
+    (tmp_path / "a.data").write_text(LAMMPS_DATA.replace(", units = real", ""))
+    real, metal = read_frames(tmp_path / "a.data", units="real"), read_frames(tmp_path / "a.data")
+    np.testing.assert_allclose(real.velocities, 1000.0 * metal.velocities, rtol=1e-12, atol=1e-15)
+    assert any("give --input-units" in note for note in metal.notes)
+    assert not any("units" in note for note in real.notes)
+
+
+@pytest.mark.parametrize("name", ["a.extxyz", "a.traj"])
+def test_dummy_atoms_are_refused_in_an_analysis_as_in_a_run(tmp_path, name):
+    atoms = Atoms("ArX", [[0.0, 0, 0], [3.0, 0, 0]], cell=[9.0] * 3, pbc=True)
+    ase.io.write(tmp_path / name, [atoms, atoms])
+    for reader in (read_noted, read_frames):
+        with pytest.raises(StructureError, match=r"the element of atom 1 is not known \(a dummy, X\)"):
+            reader(tmp_path / name)

@@ -10,6 +10,7 @@ from ase.build import bulk
 from processes import ornstein_uhlenbeck
 
 from taichimd.core.seeds import derived_seed
+from taichimd.estimators.series import student
 from taichimd.transport import files, kappa
 from taichimd.transport.kappa import conductivity, thermal_conductivity
 from taichimd.transport.settings import KappaSettings
@@ -32,8 +33,8 @@ def test_the_temperature_has_an_error():
     rng = np.random.default_rng(0)
     runs = [kappa.RunSamples(rng.normal(size=(200, 6)), t, temperature_error=2.5) for t in (598.0, 602.0)]
     both = conductivity(runs, settings, 1.0, 8)
-    assert (both.temperature.value, both.temperature.error) == (600.0, pytest.approx(2.0))
-    assert files.temperature_of(both) == "600.0 ± 2.0 K, mean of 2 runs"
+    assert (both.temperature.value, both.temperature.error) == (600.0, pytest.approx(2.0 * student(1)))
+    assert files.temperature_of(both) == "600 ± 13 K, mean of 2 runs"
     one = conductivity(runs[:1], settings, 1.0, 8)
     assert files.temperature_of(one) == "598.0 ± 2.5 K, one run"
     assert files.error_is(one) == "standard error, from the autocorrelation of one run"

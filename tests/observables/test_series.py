@@ -50,12 +50,13 @@ def test_mistakes(call, message):
 
 
 def test_standard_error_by_hand():
-    """Of 1, 2, 4, 9: deviations -3, -2, 0, 5, squares 38; 38/3 over four samples."""
+    """Of 1, 2, 4, 9: deviations -3, -2, 0, 5, squares 38; 38/3 over four samples; t_3 at 95 % is 3.182446."""
     found = mean_of(np.array([1.0, 2.0, 4.0, 9.0]))
     assert (found.value, found.samples) == (4.0, 4)
-    assert found.error == pytest.approx(1.7795130420052185, rel=1e-15)
+    assert found.error == pytest.approx(1.7795130420052185 * 3.1824463 / 1.959964, rel=1e-7)
     columns = mean_of(np.array([[0.0, 5.0], [2.0, 5.0]]))
-    np.testing.assert_allclose(columns.error, [1.0, 0.0])
+    # t_1 at 95 % is the tangent of 0.475 pi.
+    np.testing.assert_allclose(columns.error, [np.tan(0.475 * np.pi) / 1.959964, 0.0], rtol=1e-7)
     assert np.isnan(mean_of(np.array([3.0])).error)
 
 

@@ -7,6 +7,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 from pages import PAGES
 
 import taichimd
@@ -76,6 +77,36 @@ def test_distributions_hold_them(tmp_path, monkeypatch):
     with tarfile.open(tmp_path / build.build_sdist(str(tmp_path))) as source:
         files = {name.split("/", 1)[1] for name in source.getnames()}
     assert {"LICENSE", "CITATION.cff", "taichimd/py.typed", *PAGES} <= files
+
+
+def test_contributing_names_the_targets_and_markers_that_there_are():
+    page, make = text_of("CONTRIBUTING.md"), text_of("Makefile")
+    targets = set(re.findall(r"`make ([a-z-]+)`", page))
+    assert targets == set(re.findall(r"^([a-z-]+):", make, re.MULTILINE)) - {"clean", "demo"}
+    markers = [
+        marker.partition(":")[0].partition("(")[0]
+        for marker in PROJECT["tool"]["pytest"]["ini_options"]["markers"]
+    ]
+    named = set(re.findall(r"`(\w+)(?:\([^`]*\))?`", page))
+    assert set(markers) - {"first"} <= named
+    assert "make wheel" in text_of(".ci/run")
+    for file in re.findall(r"`((?:taichimd|tests|validation|docs)/[\w./]+)`", page):
+        assert "NAME" in file or (ROOT / file).exists(), file
+
+
+def test_every_version_of_python_that_is_allowed_is_tested_and_has_one_quadrants():
+    workflow = text_of(".github/workflows/ci.yml")
+    tested = sorted(set(re.findall(r'"(3\.\d+)"', workflow)))
+    assert tested == ["3.10", "3.11", "3.12", "3.13"]
+    shown = [f"Programming Language :: Python :: {version}" for version in tested]
+    assert [line for line in PROJECT["project"]["classifiers"] if ":: 3." in line] == shown
+    assert PROJECT["project"]["requires-python"] == ">=3.10,<3.14"
+    for version in tested:
+        requirements = [Requirement(line) for line in PROJECT["project"]["optional-dependencies"]["gpu"]]
+        taken = [one for one in requirements if one.marker.evaluate({"python_version": version})]
+        assert len(taken) == 1
+        assert taken[0].specifier.contains("1.4.0") == (version in ("3.12", "3.13"))
+        assert taken[0].specifier.contains("1.3.3") == (version in ("3.10", "3.11"))
 
 
 def test_no_function_has_more_than_twelve_arguments():

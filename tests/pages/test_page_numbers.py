@@ -5,6 +5,7 @@ import json
 import pytest
 from pages import ROOT, text_of
 
+from taichimd.forcefields.library import shipped
 from validation.benchmarks.gpumd_figures import npt_over_nve
 
 pytestmark = pytest.mark.once
@@ -253,27 +254,29 @@ def test_costs_of_a_barostat_are_those_of_the_result():
             assert percent == costs.get((kind, precision, int(atoms.replace(",", ""))), "")
 
 
-def test_times_at_a_real_300_k_are_those_of_the_result():
-    results = of("gpumd_figures_h100", "results")
-    found = {
-        (row["potential"], row["atoms"]): f"{1e3 * row['ms_per_step']:.0f}"
-        for row in results
-        if (row["ensemble"], row["precision"]) == ("nve", "float64")
-    }
-    rows = list(rows_between("docs/measurements/speed.md", "## At a real 300 K", "How warm the peers"))[1:]
-    assert len(rows) == 12
-    for system, atoms, shown in rows:
-        kind = {"Tersoff Si": "tersoff", "Stillinger-Weber Si": "sw"}[system]
-        assert shown == found[kind, int(atoms.replace(",", ""))]
-
-
 def test_reaxff_on_two_cores_has_the_times_of_the_result():
     results = of("reaxff_cpu_speed", "results")
     rows = list(
-        rows_between("docs/measurements/speed.md", "File: `reaxff_cpu_speed.json`", "## At a real 300 K")
+        rows_between("docs/measurements/speed.md", "File: `reaxff_cpu_speed.json`", "## GPUMD on the same")
     )
     assert len(rows) == 3
     for system, atoms, *shown in rows[1:]:
         found = results[f"{system} {atoms}"]
         ms = found["ms_per_step"]
         assert shown == [f"{ms['taichimd']:.0f}", f"{ms['lammps']:.0f}", f"{found['ratio']:.2f}"]
+
+
+def test_the_page_of_potentials_lists_all_with_their_range_and_warnings():
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in text_of("docs/choose.md").splitlines()
+        if "| `" in line
+    ]
+    shown = {
+        cells[1].strip("`"): tuple(cells[2:4])
+        for cells in rows
+        if len(cells) == 4 and "." in cells[1] and "," not in cells[1]
+    }
+    assert shown == {
+        file.name: (file.header.valid_range, "; ".join(file.header.warnings)) for file in shipped()
+    }

@@ -23,7 +23,8 @@ WITHOUT_ENGINE = [
 """Pages whose commands show options: the stand-in of the engine takes them without compiling."""
 LEAVES = {
     "README.md": ("taichimd-run/thermo.png", "copper/thermo.png"),
-    "docs/tutorial.md": ("flat/thermo.png", "structure/rdf.csv", "observed/vacf.csv"),
+    "docs/tutorial.md": ("warm/thermo.png", "sampled/rdf.csv", "seeds/batch.csv", "structure/angles.csv"),
+    "docs/howto/error_bars.md": ("seeds/batch.png",),
     "docs/options.md": ("my-run/thermo.png", "second/thermo.png"),
     "docs/transport.md": ("taichimd-kappa/kappa.png",),
     "docs/ensembles/nve.md": ("flat/thermo.png",),
@@ -34,11 +35,15 @@ LEAVES = {
     "docs/howto/observe.md": ("observed/msd.png",),
     "docs/fixed-atoms.md": ("slab/thermo.png",),
 }
+ONE_PROGRAM = ("docs/howto/error_bars.md",)
+"""Pages whose blocks of Python go on with the names of the blocks before."""
 SHORT = ("README.md", "docs/tutorial.md")
 """Pages whose blocks run in `make test`, too."""
 MOST_LINES = {"README.md": 120}
 OTHER_PAGES = [
     "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
     *(f"{folder}/README.md" for folder in ("taichimd", "examples", "potentials", "validation")),
 ]
 RESULTS = ROOT / "validation" / "results"
@@ -67,7 +72,7 @@ def test_every_block_runs_in_turn(page, folder, capsys, request):
         pytest.importorskip("mpi4py")
     if page in WITHOUT_ENGINE:
         request.getfixturevalue("fake")
-    assert run_blocks(page, capsys)
+    assert run_blocks(page, capsys, names={} if page in ONE_PROGRAM else None)
     for result in LEAVES.get(page, ()):
         assert Path(result).stat().st_size > 0
 
@@ -232,14 +237,15 @@ def rows_of(page, heading):
 def test_speeds_of_the_h100_are_those_of_the_results(page, heading):
     ours = measured("benchmarks_h100")
     anchors = json.loads((ROOT / "validation/benchmarks/anchors.json").read_text())
+    beside = json.loads((RESULTS / "gpumd_beside.json").read_text())["results"]
+    by_gpumd = {(row["case"], row["atoms"]): row["gpumd_us"] / 1e3 for row in beside}
     rows = list(rows_of(page, heading))
     assert len(rows) in (5, 20)
     for case, atoms, cells in rows:
         lammps = anchors["ms_per_step"][case].get(str(atoms))
-        rate = anchors["gpumd_atom_steps_per_second"].get(case, {}).get(str(atoms))
-        gpumd = atoms / rate * 1e3 if rate else None
+        gpumd = by_gpumd.get((case, atoms))
         shown = [cells[0], *cells[-2:]] if page == "README.md" else [cells[0], cells[2], cells[3]]
-        mine = ours.get((case, atoms), {}).get("taichimd")
+        mine = ours[case, atoms]["taichimd"]
         for text, value in zip(shown, (mine, lammps, gpumd), strict=True):
             if text:
                 assert float(text) == pytest.approx(value * 1e3, abs=0.5001), (case, atoms)

@@ -101,8 +101,11 @@ def around_a_fixed_atom(cell=8.0, points=60):
     return energy
 
 
-@pytest.mark.parametrize("kind", [pytest.param("all", marks=pytest.mark.long), "single"])
-def test_energy_beside_a_fixed_atom_and_detailed_balance(kind):
+@pytest.mark.parametrize(
+    ("kind", "sweeps"), [pytest.param("all", 2000, marks=pytest.mark.long), ("single", 6000)]
+)
+def test_energy_beside_a_fixed_atom_and_detailed_balance(kind, sweeps):
+    """At twice the temperature the energy would be 17 % off, six errors of single moves."""
     energy, temperature = around_a_fixed_atom(), 150.0
     weight = np.exp(-energy / (units.KB * temperature))
     atoms = Atoms("Ar2", positions=[[0, 0, 0], [4.0, 4.0, 4.0]], cell=[8.0] * 3, pbc=True)
@@ -110,14 +113,14 @@ def test_energy_beside_a_fixed_atom_and_detailed_balance(kind):
     options = {"temperature": temperature, "move": 1.5, "backend": "cpu", "seed": 3}
     chain = MonteCarlo(atoms, ARGON, kind=kind, fixed=held, **options)
     seen = []
-    for _ in range(2000):
+    for _ in range(sweeps):
         chain.advance(1)
         seen.append(chain.energy)
     np.testing.assert_array_equal(chain.positions()[0], 0.0)
     found = average_of(np.array(seen))
     exact = (energy * weight).sum() / weight.sum()
     assert abs(found.value - exact) < 4 * found.error
-    assert found.error < 0.07 * abs(exact)
+    assert found.error < (0.035 if kind == "single" else 0.07) * abs(exact)
     states = np.searchsorted(np.quantile(seen, [0.25, 0.5, 0.75]), seen)
     transitions = np.zeros((4, 4))
     np.add.at(transitions, (states[:-1], states[1:]), 1)

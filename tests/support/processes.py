@@ -4,6 +4,8 @@ import numpy as np
 from scipy import stats
 from scipy.signal import lfilter
 
+from taichimd.estimators.series import student
+
 
 def ornstein_uhlenbeck(rng, shape, tau, dt=1.0):
     """Stationary series of variance 1 with the autocorrelation exp(-t/tau), along the first axis."""
@@ -33,10 +35,13 @@ def z_scores(estimate, repeats):
 def covers(z, samples):
     """Whether z scores scatter as Student's t with samples - 1 degrees of freedom: error bars are honest.
 
+    The scores are of widened errors, which two of them make 95 % of any t.
+
     Two looks: the distribution (Kolmogorov-Smirnov), and the sum of squares of the scores turned into normal
     ones (chi square), which sees errors that are a few per cent off.
     """
     t = stats.t(samples - 1)
+    z = z * student(samples - 1)
     squares = (stats.norm.ppf(t.cdf(z)) ** 2).sum()
     tail = stats.chi2(len(z)).sf(squares)
     return stats.kstest(z, t.cdf).pvalue > 1e-3 and 5e-4 < tail < 1 - 5e-4

@@ -238,9 +238,10 @@ sed -i 's/0.01 2.0/0.02 2.0/' pair.lj
         + """
 taichimd energy si.xyz --potential pair.lj --potential mine.tersoff --terms > log 2>&1
 python -c '
-rows = [line.split() for line in open("log")][2:5]
-values = [float(row[1]) for row in rows]
-print([row[0] for row in rows], abs(values[0] + values[1] - values[2]) < 1e-9)'
+names = "pair.lj", "mine.tersoff", "sum"
+rows = dict(line.split()[:2] for line in open("log") if line.startswith(names))
+pair, bonds, whole = (float(rows[name]) for name in names)
+print(list(rows), abs(pair + bonds - whole) < 1e-9)'
 """,
         r"\['pair.lj', 'mine.tersoff', 'sum'\] True",
     ),

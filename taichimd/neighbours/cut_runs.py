@@ -1,0 +1,82 @@
+"""The cut of a row on a CPU: `RUN` entries of the Verlet list at a time, by vector instructions.
+
+The compilers make vector instructions of a loop over vectors of a function's own, not of one over arrays. So one loop copies
+what the entries of a run name, a second loop finds the distances, and a third loop stores. An entry is stored whether it is
+kept or not: the next one replaces an entry that is not. A branch on the distance, which no processor can foresee, would cost
+more than all the rest.
+"""
+
+from taichimd.core.runtime import DeviceFunction, ti
+from taichimd.neighbours.limits import LARGEST, LARGEST_PAIR, PAIRS, limit_of
+from taichimd.neighbours.packed import opposite, squared, to_neighbour
+from taichimd.neighbours.rows import ATOM_MAJOR, insert, slot
+from taichimd.neighbours.tuple_arrays import pair_width
+
+RUN = 16
+"""Entries that are compared side by side: as many 32-bit numbers as the longest registers of a CPU hold."""
+
+
+def cut_function(n_kinds: int, ordered: bool, pair_rows: bool) -> DeviceFunction:
+    """Device function `(i, m, g) -> (kept, pairs)` of rows that lie one after the other.
+
+    Args:
+        n_kinds: species.
+        ordered: put the entries that are kept in order.
+        pair_rows: fill the rows of the pair term, too, whose cutoff is longer.
+    """
+
+    @ti.func
+    def limit(begin: ti.template(), largest, i, entry, g: ti.template()):  # type: ignore[valid-type]
+        """Square below which the distance of an entry is to be."""
+        below = largest
+        if ti.static(n_kinds > 1):
+            below = limit_of(begin, i, entry >> g.verlet.shift_bits, n_kinds, g.verlet.kind, g.near.limits2)
+        return below
+
+    @ti.func
+    def cut_row(i, m, g: ti.template()):  # type: ignore[valid-type]
+        """Copy what is near of the first m entries of atom i: how many that were, in the near list and in the pair term's."""
+        # In registers: arguments of a kernel are read again after each store.
+        n, width, near_width, bits = (
+            g.n,
+            ti.max(g.verlet.width, 0),
+            ti.max(g.near.width, 0),
+            g.verlet.shift_bits,
+        )
+        largest = ti.cast(g.near.limits2[LARGEST], ti.i32)
+        largest_pair = ti.cast(g.near.limits2[LARGEST_PAIR], ti.i32)
+        here = opposite(g.near.places[i])
+        kept, pairs = 0, 0
+        read, apart = ti.Vector.zero(ti.i32, RUN), ti.Vector.zero(ti.i64, RUN)
+        r2, below, below_pair = (
+            ti.Vector.zero(ti.i32, RUN),
+            ti.Vector.zero(ti.i32, RUN),
+            ti.Vector.zero(ti.i32, RUN),
+        )
+        for run in range((m + RUN - 1) // RUN):
+            first = run * RUN
+            for k in range(RUN):
+                # What is not there reads as the last entry, and is below no limit.
+                there_is = first + k < m
+                entry = g.verlet.entries[slot(i, ti.min(first + k, m - 1), n, width, ATOM_MAJOR)]
+                read[k] = entry
+                apart[k] = to_neighbour(here, entry, n, bits, g.near.places)
+                below[k] = ti.select(there_is, limit(0, largest, i, entry, g), -1)
+                if ti.static(pair_rows):
+                    below_pair[k] = ti.select(there_is, limit(PAIRS, largest_pair, i, entry, g), -1)
+            for k in range(RUN):
+                r2[k] = squared(apart[k])
+            for k in range(RUN):
+                if kept < near_width:
+                    g.near.entries[slot(i, kept, n, near_width, ATOM_MAJOR)] = read[k]
+                kept += ti.cast(r2[k] < below[k], ti.i32)
+                if ti.static(pair_rows):
+                    if pairs < pair_width(n, g.tuples):
+                        g.tuples.tuples[slot(i, pairs, n, pair_width(n, g.tuples), ATOM_MAJOR)] = read[k]
+                    pairs += ti.cast(r2[k] < below_pair[k], ti.i32)
+        if ti.static(ordered):
+            for s in range(1, ti.min(kept, near_width)):
+                insert(i, s, g.near.entries[slot(i, s, n, near_width, ATOM_MAJOR)], n, near_width, bits, g.ident, g.near.entries, ATOM_MAJOR)  # fmt: skip
+        return kept, pairs
+
+    return cut_row
