@@ -12,6 +12,9 @@ Few samples: the squared error is itself uncertain, mostly because the inefficie
 series. With a sum over C(k) up to lag w its relative variance is 2 (2 w + 1)/n (U. Wolff, Comput. Phys.
 Commun. 156, 143 (2004), 10.1016/S0010-4655(03)00467-3), here about 6 g/n: that of a chi square distribution
 with a third of the independent samples as degrees of freedom (`widening`).
+
+Short series that oscillate: the sum ends where the oscillation makes C negative, and hides a slow part. So
+their error is at least that of the means of eight blocks, which needs no correlation function.
 """
 
 from collections.abc import Sequence
@@ -21,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.core.errors import AnalysisError
-from taichimd.estimators.series import autocorrelation, finite, student
+from taichimd.estimators.series import autocorrelation, finite, mean_of, student
 
 METHOD = "MSER (White 1997)"
 """How `production_start` finds it, for records."""
@@ -29,6 +32,10 @@ MIN_INDEPENDENT = 10
 """Independent samples below which a mean has no error bar: the correlation time is then not known."""
 _FEWEST_BLOCKS = 32
 """Blocks whose means have a variance that is known to a quarter."""
+_FEW_BLOCKS = 8
+"""Blocks whose scatter is the least error of the mean of a series that oscillates."""
+_OSCILLATES = 0.2
+"""Negative autocorrelation beyond which a series oscillates; of short ones it is three of its own errors."""
 _PER_DEGREE = 3.0
 """Independent samples for each degree of freedom of an error."""
 _CORRECTIONS = 4
@@ -44,8 +51,8 @@ class Average:
 
     Attributes:
         value: mean from sample `start` on.
-        error: standard error, sqrt(variance / independent samples) times `widening`; None if `note` says why
-            not.
+        error: standard error, sqrt(variance / independent samples) times `widening`, and of a series that
+            oscillates at least that of the means of eight blocks; None if `note` says why not.
         start: first sample of production. samples: number of samples from there on.
         inefficiency: samples that count as one independent sample, 1 + 2 x integrated correlation time
             (in intervals between samples).
@@ -176,7 +183,19 @@ def average_of(series: NDArray[np.float64], start: int = 0) -> Average:
     if n / g < MIN_INDEPENDENT:
         note = f"no error: {n} samples hold {n / g:.1f} independent ones, fewer than {MIN_INDEPENDENT}"
         return Average(value, None, start, n, g, note)
-    return Average(value, widening(n / g) * _error_of(production, g), start, n, g)
+    error = widening(n / g) * _error_of(production, g)
+    if _oscillates(production):
+        size = n // _FEW_BLOCKS
+        blocks = production[n - size * _FEW_BLOCKS :].reshape(_FEW_BLOCKS, size).mean(axis=1)
+        error = max(error, mean_of(blocks).error)
+    return Average(value, error, start, n, g)
+
+
+def _oscillates(series: NDArray[np.float64]) -> bool:
+    """Whether the autocorrelation becomes clearly negative, at lags that are well known."""
+    covariance = autocorrelation(series - series.mean(), max(1, len(series) // 4))
+    least = max(_OSCILLATES, 3.0 / np.sqrt(len(series)))
+    return not _constant(series) and bool(covariance.min() < -least * covariance[0])
 
 
 def widening(independent: float) -> float:

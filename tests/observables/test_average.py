@@ -64,21 +64,32 @@ def test_the_factor_of_few_samples(independent, factor):
     assert widening(independent) == pytest.approx(factor, abs=0.005)
 
 
-def test_a_slow_part_behind_an_oscillation_counts():
+def oscillation_with_a_slow_part(rng, n, many):
     """As energies of a crystal with a thermostat: C(k) is soon negative, and yet g is about 9."""
-    rng = np.random.default_rng(6)
-    n, many, turn = 2000, 200, np.exp(-1 / 5.0 + 2j * np.pi / 5.0)
+    turn = np.exp(-1 / 5.0 + 2j * np.pi / 5.0)
     noise = rng.standard_normal((n, many)) + 1j * rng.standard_normal((n, many))
     kicks = np.sqrt(1 - abs(turn) ** 2) * noise
     fast = np.empty((n, many), complex)
     fast[0] = rng.standard_normal(many)
     for k in range(1, n):
         fast[k] = turn * fast[k - 1] + kicks[k]
-    x = (np.sqrt(0.7) * fast.real + np.sqrt(0.3) * ornstein_uhlenbeck(rng, (n, many), 15.0)).T
+    return (np.sqrt(0.7) * fast.real + np.sqrt(0.3) * ornstein_uhlenbeck(rng, (n, many), 15.0)).T
+
+
+def test_a_slow_part_behind_an_oscillation_counts():
+    x = oscillation_with_a_slow_part(np.random.default_rng(6), 2000, 200)
     found = [average_of(one) for one in x]
     assert 7 < np.median([one.inefficiency for one in found]) < 12
     within = np.mean([abs(one.value) < 2 * one.error for one in found])
     assert 0.90 <= within <= 0.98
+
+
+def test_a_short_record_that_oscillates_has_the_scatter_of_its_blocks():
+    """Without them 86 of 100 means lie within two errors of the truth."""
+    x = oscillation_with_a_slow_part(np.random.default_rng(6), 250, 1000)
+    given = [one for one in map(average_of, x) if one.error is not None]
+    assert len(given) > 950
+    assert np.mean([abs(one.value) < 2 * one.error for one in given]) > 0.88
 
 
 def test_equilibration_is_left_out():
