@@ -221,16 +221,6 @@ def run_child(
         )
 
 
-def differing_bits(a: np.ndarray, b: np.ndarray) -> tuple[int, int]:
-    """How many numbers of two float64 arrays are not identical, and in how many bits they differ in total.
-
-    +0.0 and -0.0 differ here: what is claimed is identity of bits.
-    """
-    xor = np.ascontiguousarray(a, dtype=np.float64).view(np.uint64)
-    xor = xor ^ np.ascontiguousarray(b, dtype=np.float64).view(np.uint64)
-    return int(np.count_nonzero(xor)), int(np.unpackbits(xor.view(np.uint8)).sum())
-
-
 def table(rows: Sequence[Sequence[Any]], header: Sequence[str]) -> str:
     """Plain text columns, for the last lines of a driver's output."""
     text = [[str(item) for item in row] for row in (header, *rows)]

@@ -15,12 +15,15 @@ from taichimd.core.units import GPA, PS
 from taichimd.enumerate.reproducible_sum import RANGE
 from taichimd.estimators.transport import hnemd_conductivity
 from taichimd.system.lattices import build_lattice
+from taichimd.validation.bits import differing_bits
+from taichimd.validation.drift import reduce_energies
+from taichimd.validation.trajectories import growth_rate
 from validation import common, gpu_suite
 from validation.bits import cross_backend, random_runs
 from validation.decomposition import __main__ as decomposition_parts
 from validation.decomposition import accuracy, bits, divergence, growth
 from validation.decomposition.states import DECOMPOSITIONS
-from validation.physics import energy_drift, kappa_silicon, silica_glass
+from validation.physics import kappa_silicon, silica_glass
 
 pytestmark = [pytest.mark.once, pytest.mark.first]
 
@@ -28,15 +31,15 @@ pytestmark = [pytest.mark.once, pytest.mark.first]
 def test_differing_bits_counts_numbers_and_bits():
     a = np.array([1.0, 2.0, 0.0])
     b = np.array([np.nextafter(1.0, 2.0), 2.0, -0.0])
-    assert common.differing_bits(a, a.copy()) == (0, 0)
-    assert common.differing_bits(a, b) == (2, 2), "one last bit and one sign"
+    assert differing_bits(a, a.copy()) == (0, 0)
+    assert differing_bits(a, b) == (2, 2), "one last bit and one sign"
 
 
 def test_growth_rate_ignores_the_rounding_floor_and_saturation():
     times = np.arange(1, 41) * 0.5
     distance = np.clip(1e-15 * np.exp(2.0 * times), 3e-14, 2.0)
-    assert cross_backend.growth_rate(times, distance) == pytest.approx(2.0, rel=1e-6)
-    assert cross_backend.growth_rate(times, np.zeros(40)) is None, "identical runs do not grow apart"
+    assert growth_rate(times, distance) == pytest.approx(2.0, rel=1e-6)
+    assert growth_rate(times, np.zeros(40)) is None, "identical runs do not grow apart"
 
 
 def test_runs_are_compared_with_their_own_kind():
@@ -54,7 +57,7 @@ def test_drift_finds_slope_within_its_error():
     rng = np.random.default_rng(1)
     times = np.linspace(0.0, 0.5, 2001)
     noise = 1e-6 * rng.standard_normal(times.size)
-    found = energy_drift.reduce_energies(times, -3.0 + 4e-6 * times + noise)
+    found = reduce_energies(times, -3.0 + 4e-6 * times + noise)
     assert abs(found["slope_eV_per_atom_ns"] - 4e-6) < 4 * found["slope_error"]
     assert found["slope_error"] < 1e-6
     assert found["rms_eV_per_atom"] == pytest.approx(1e-6, rel=0.1)

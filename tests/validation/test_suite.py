@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -179,3 +180,11 @@ def test_every_check(name):
     found = validate(name, quick=True)
     assert found.ok, str(found)
     assert {one.name for one in found.outcomes} == set(suite.NAMES)
+
+
+def test_the_page_has_each_check_with_its_question_and_limit():
+    text = (Path(__file__).parents[2] / "docs" / "howto" / "validate.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([a-z0-9-]+)` \| (\S+)[^|]* \| ([^|]*?\?) ", text, flags=re.MULTILINE)
+    shown = {name: (float(limit), question) for name, limit, question in rows}
+    measures = [one for check in suite.CHECKS for one in check.measures]
+    assert shown == {one.name: (one.limit, one.question) for one in measures}

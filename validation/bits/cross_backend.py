@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 from ase import Atoms, units
 
+from taichimd.validation.trajectories import BAR, growth_rate, separation
+from taichimd.validation.trajectories import snapshots as snapshots_of
 from validation import common, systems
 
-BAR = 1e-9
-"""angstrom"""
 SNAPSHOTS = (1, 10, *range(100, 1001, 100))
 LONG_SNAPSHOTS = (*range(1500, 4001, 500), 6000, 8000, 12000, 16000, 20000)
 
@@ -105,15 +105,8 @@ def child(state_file: str, backend: str, result_file: str) -> None:
         # The stored velocities, not momenta divided by masses again: every bit is the parent's.
         engine = Engine(atoms, system.forcefield(), backend=backend)
         engine.set_state(velocities=state[f"{name}/velocities"])
-        taken = 0
-        positions, velocities = [], []
-        for step in settings["snapshots"]:
-            engine.advance(step - taken, float(state[f"{name}/timestep"]))
-            taken = step
-            positions.append(engine.positions())
-            velocities.append(engine.velocities())
-        found[f"{name}/x"] = np.array(positions)
-        found[f"{name}/v"] = np.array(velocities)
+        timestep = float(state[f"{name}/timestep"])
+        found[f"{name}/x"], found[f"{name}/v"] = snapshots_of(engine, settings["snapshots"], timestep)
         found[f"{name}/statistics"] = np.array(json.dumps(engine.statistics(), default=str))
     found["info"] = np.array(json.dumps(runtime.info(), default=str))
     np.savez(result_file, **found)
@@ -222,17 +215,11 @@ def compare(
     name: str, snapshots: list[int], timestep: float, a: Run, b: Run, results: dict[str, Any]
 ) -> dict[str, Any]:
     """How far two runs of one system are apart at each snapshot, and whether that is what is claimed."""
-    x_a, x_b = results[a.label][f"{name}/x"], results[b.label][f"{name}/x"]
-    v_a, v_b = results[a.label][f"{name}/v"], results[b.label][f"{name}/v"]
-    dx = np.abs(x_a - x_b).max(axis=(1, 2))
-    dv = np.abs(v_a - v_b).max(axis=(1, 2))
-    numbers, bits = zip(
-        *(
-            common.differing_bits(np.stack([p, q]), np.stack([r, s]))
-            for p, q, r, s in zip(x_a, v_a, x_b, v_b, strict=True)
-        ),
-        strict=True,
+    first, other = (
+        (found[f"{name}/x"], found[f"{name}/v"]) for found in (results[a.label], results[b.label])
     )
+    apart = separation(first, other)
+    dx = np.array(apart["max_dx"])
     same_place = a.runtime == b.runtime and a.backend == b.backend
     identical_claimed = same_place or a.runtime == b.runtime == "quadrants"
     within = [step for step, d in zip(snapshots, dx, strict=True) if d > BAR]
@@ -242,27 +229,12 @@ def compare(
         "a": a.label,
         "b": b.label,
         "claim": "identical bits" if identical_claimed else "1e-9 angstrom over 1,000 steps",
-        "holds": not any(numbers) if identical_claimed else bool(max(at_1000) <= BAR),
-        "max_dx": dx.tolist(),
-        "max_dv": dv.tolist(),
-        "differing_numbers": list(numbers),
-        "differing_bits": list(bits),
-        "numbers_compared": int(2 * x_a[0].size),
+        "holds": not any(apart["differing_numbers"]) if identical_claimed else bool(max(at_1000) <= BAR),
+        **apart,
+        "numbers_compared": int(2 * first[0][0].size),
         "first_snapshot_beyond_bar": within[0] if within else None,
         "growth_per_ps": growth_rate(np.array(snapshots) * timestep / units.fs / 1000.0, dx),
     }
-
-
-def growth_rate(times: np.ndarray, distance: np.ndarray) -> float | None:
-    """Slope of log(max |dx|) against time (1/ps), between the rounding floor and the size of the cage.
-
-    Returns:
-        None where fewer than four snapshots lie in that window.
-    """
-    window = (distance > 1e-13) & (distance < 1e-2) & (times > 0.05)
-    if window.sum() < 4:
-        return None
-    return float(np.polyfit(times[window], np.log(distance[window]), 1)[0])
 
 
 def hashes(found: Any, names: list[str]) -> dict[str, list[str]]:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from taichimd.validation.bits import differing_bits
 from validation import common
 
 BARS = {"float64": 1e-10, "mixed": 1e-4, "float32": 1e-4}
@@ -127,7 +128,7 @@ def compare(name: str, a: str, b: str, results: dict[str, Any], bar: float) -> d
         first, second = results[a][f"{name}/{quantity}"], results[b][f"{name}/{quantity}"]
         scale = results[a][f"{name}/heat_scale"] if quantity == "heat_current" else np.abs(first).max()
         relative[quantity] = float(np.abs(first - second).max() / scale)
-        differing += common.differing_bits(first.reshape(-1), second.reshape(-1))[0]
+        differing += differing_bits(first.reshape(-1), second.reshape(-1))[0]
     identical_claimed = a.startswith("quadrants") and b.startswith("quadrants")
     return {
         "structure": name,

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from taichimd.validation.bits import differing_bits
 from validation import common
 from validation.benchmarks.stepping import seconds
 from validation.decomposition import states
@@ -82,7 +83,7 @@ def one_grid_engine(system: Any, start: Arrays, decomposition: str) -> Any:
 def compare(what: str, x: Any, v: Any, other_x: Any, other_v: Any) -> dict[str, Any]:
     """Largest differences of positions and velocities, how many numbers differ, and whether 1e-9 holds."""
     dx, dv = float(np.abs(x - other_x).max()), float(np.abs(v - other_v).max())
-    numbers, _ = common.differing_bits(np.stack([x, v]), np.stack([other_x, other_v]))
+    numbers, _ = differing_bits(np.stack([x, v]), np.stack([other_x, other_v]))
     largest = max(dx, dv)
     return {
         "what": what,

@@ -36,6 +36,7 @@ from taichimd.neighbours.tuple_arrays import (
 )
 from taichimd.program.engine import Engine
 from taichimd.system.state import Atoms
+from taichimd.validation.bits import differing_bits
 from validation import common
 from validation.benchmarks.stepping import again, loops, seconds
 from validation.benchmarks.systems import CASES
@@ -164,7 +165,7 @@ def measure(case: str, backend: str, options: argparse.Namespace) -> list[dict[s
                 "atomics_over_in_order": ms["atomics"] / ms["in order"],
                 "largest_force_eV_per_A": float(np.abs(results[0]).max()),
                 "largest_difference_eV_per_A": float(np.abs(results[1] - results[0]).max()),
-                "numbers_that_differ_between_two_runs": common.differing_bits(results[1], results[2])[0],
+                "numbers_that_differ_between_two_runs": differing_bits(results[1], results[2])[0],
             }
         )  # fmt: skip
     return found

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from ase import units
 
+from taichimd.validation.drift import reduce_energies, sample
 from validation import common, systems
 
 ARGON_REDUCED_TIMESTEP = 0.00462
@@ -91,48 +92,6 @@ def drift(name: str, options: argparse.Namespace) -> dict[str, Any]:
         "statistics": json.loads(json.dumps(engine.statistics(), default=str)),
         "times_ns": times.tolist(),
         "energies_eV_per_atom": energies.tolist(),
-    }
-
-
-def sample(engine: Any, timestep: float, steps: int, every: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Run, and take (n,) times (ns), total energies (eV per atom) and temperatures (K) on the way."""
-    energies, temperatures = [], []
-    for k in range(steps // every + 1):
-        if k:
-            engine.advance(every, timestep)
-        thermo = engine.thermo()
-        energies.append((thermo.potential + thermo.kinetic) / engine.n_atoms)
-        temperatures.append(thermo.temperature)
-    times = np.arange(len(energies)) * every * timestep / units.fs * 1e-6
-    return times, np.array(energies), np.array(temperatures)
-
-
-def reduce_energies(times: np.ndarray, energies: np.ndarray, n_blocks: int = 20) -> dict[str, float]:
-    """Slope and scatter of an energy series.
-
-    Samples 100 steps apart are correlated, so the slope's error comes from a straight line through the means
-    of 20 blocks, whose residuals are nearly independent.
-
-    Args:
-        times: (n,) ns.
-        energies: (n,) eV per atom.
-        n_blocks: blocks for the error of the slope.
-
-    Returns:
-        slope and its error (eV/atom/ns), rms about the line and largest |E - E0| (eV/atom), length (ns).
-    """
-    slope, intercept = np.polyfit(times, energies - energies[0], 1)
-    residual = energies - energies[0] - (slope * times + intercept)
-    block_times = np.array([block.mean() for block in np.array_split(times, n_blocks)])
-    block_residuals = np.array([block.mean() for block in np.array_split(residual, n_blocks)])
-    spread = ((block_times - block_times.mean()) ** 2).sum()
-    error = np.sqrt((block_residuals**2).sum() / (n_blocks - 2) / spread)
-    return {
-        "slope_eV_per_atom_ns": float(slope),
-        "slope_error": float(error),
-        "rms_eV_per_atom": float(residual.std()),
-        "largest_eV_per_atom": float(np.abs(energies - energies[0]).max()),
-        "length_ns": float(times[-1]),
     }
 
 

@@ -17,12 +17,10 @@ import numpy as np
 from ase import Atoms
 from ase.build import bulk
 
+from taichimd.lammps.styles import style_of
+from taichimd.validation.heat import FIRST, STRIDE, TIMESTEP, identity, warmed
 from validation import common
 
-FIRST = np.array([1 / 280, -4 / 105, 1 / 5, -4 / 5, 0, 4 / 5, -1 / 5, 4 / 105, -1 / 280])
-"""Weights of nine equidistant values in the first derivative at the middle one."""
-TIMESTEP, STRIDE = 2e-5, 50
-"""ASE's time unit (2e-4 fs each step)."""
 RADIUS = 1.35
 """Of a cluster, in lattice constants."""
 CASES = {
@@ -46,7 +44,6 @@ def main() -> None:
     parser.add_argument("--clusters", type=int, default=8, help="random clusters for each potential")
     parser.add_argument("--out", type=Path, default=common.RESULTS / "heat_current.json")
     options = parser.parse_args()
-    common.use_tests_folder()
 
     from taichimd.core import runtime
 
@@ -77,23 +74,24 @@ def compare(name: str, options: argparse.Namespace) -> dict[str, Any]:
     from taichimd.lammps.heat_flux import lammps_heat
     from taichimd.program.engine import Engine
 
-    potential, *_ = CASES[name]
+    potential, formula, *_ = CASES[name]
     if potential == "lj":
         from taichimd.forcefields.lennard_jones import LennardJones
 
         forcefield: Any = LennardJones(epsilon=EPSILON, sigma=SIGMA, cutoff=CUTOFF)
-        style: tuple[str, tuple[str, ...]] = (f"lj/cut {CUTOFF}", (f"1 1 {EPSILON} {SIGMA}",))
     else:
         from taichimd.forcefields.load import load_forcefield
 
         forcefield = load_forcefield(potential)
-        style = (potential.rsplit(".", 1)[1], (f'* * "{forcefield.source}" {{elements}}',))
+    style = style_of(forcefield, Atoms(formula).get_chemical_symbols())
     found: dict[str, Any] = {"taichimd": [], "lammps": [], "difference_of_slopes": []}
     for seed in range(options.clusters):
         atoms = cluster(name, seed, forcefield.cutoffs)
         engine = Engine(atoms, forcefield, backend=options.backend)
-        slope, current = ours(engine, atoms.get_masses())
-        currents, moments = lammps_heat(atoms, *style, timestep=TIMESTEP, stride=STRIDE, samples=len(FIRST))
+        slope, current = identity(engine, atoms.get_masses())
+        currents, moments = lammps_heat(
+            atoms, style.pair_style, style.pair_coeff, timestep=TIMESTEP, stride=STRIDE, samples=len(FIRST)
+        )
         their_slope = FIRST @ moments / (STRIDE * TIMESTEP)
         size = np.linalg.norm
         found["taichimd"].append(size(current - slope) / size(slope))
@@ -111,29 +109,7 @@ def cluster(name: str, seed: int, cutoffs: Any) -> Atoms:
     center = crystal.cell.sum(axis=0) / 2 + rng.uniform(-0.5, 0.5, 3) * a
     near = np.linalg.norm(crystal.positions - center, axis=1) < RADIUS * a
     ball = Atoms(crystal.symbols[near], crystal.positions[near])
-    still = ball.positions.copy()
-    while True:
-        ball.positions = still + rng.normal(scale=0.02 * a, size=still.shape)
-        gaps = abs(ball.get_all_distances()[np.triu_indices(len(ball), 1)][:, None] - np.array(cutoffs))
-        if gaps.min() > 1e-3:
-            break
-    from taichimd.testing import with_velocities
-
-    return with_velocities(ball, temperature, seed=seed)
-
-
-def ours(engine: Any, masses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """d/dt sum r_i E_i at the middle of the trajectory, and `Engine.heat_current` there."""
-    moments = []
-    for k in range(len(FIRST)):
-        if k:
-            engine.advance(STRIDE, TIMESTEP)
-        if k == len(FIRST) // 2:
-            current = engine.heat_current().total
-        v = engine.velocities()
-        energies = engine.evaluate().energies + 0.5 * masses * (v * v).sum(axis=1)
-        moments.append(energies @ engine.positions())
-    return FIRST @ np.array(moments) / (STRIDE * TIMESTEP), current
+    return warmed(ball, 0.02 * a, cutoffs, temperature, seed)
 
 
 def plot(report: dict[str, Any], path: Path) -> None:

@@ -86,7 +86,6 @@ def main() -> None:
 
 def lammps_run(atoms: Atoms, settings: Any, seed: int) -> Any:
     """Heat current of one run of LAMMPS, in our units."""
-    common.use_tests_folder()
     from taichimd.lammps.heat_flux import FLUX
     from taichimd.lammps.reference import (
         MVV2E,

@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 from ase import Atoms, units
 
+from taichimd.validation.drift import reduce_energies, sample
+from taichimd.validation.precision import force_errors as precision_errors
 from validation import common, systems
 from validation.benchmarks.stepping import in_turn, seconds, state_of, warm_engine
 from validation.benchmarks.systems import CASES as BENCHMARKS
@@ -84,30 +86,24 @@ def force_errors(atoms: Atoms, system: systems.System) -> dict[str, Any]:
     for where, cells in (("here", 0), ("far", FAR)):
         moved = atoms.copy()
         moved.positions += cells * atoms.cell.array.sum(axis=0)
-        exact = Engine(moved, system.forcefield()).evaluate()
+        forcefield = system.forcefield()
+        exact = Engine(moved, forcefield).evaluate()
         rms = float(np.sqrt((exact.forces**2).mean()))
         found[where] = {"rms_force_eV_per_A": rms}
         for precision in PRECISIONS[1:]:
-            other = Engine(moved, system.forcefield(), precision=precision).evaluate()
-            difference = other.forces - exact.forces
-            found[where][precision] = {
-                "rms": float(np.sqrt((difference**2).mean())) / rms,
-                "largest": float(np.abs(difference).max()) / rms,
-                "energy": other.energy / exact.energy - 1.0,
-                "net_force_eV_per_A": float(np.abs(other.forces.sum(axis=0)).max()),
-            }
+            found[where][precision] = precision_errors(moved, forcefield, precision, exact)
     return found
 
 
 def drift(
     atoms: Atoms, system: systems.System, precision: str, options: argparse.Namespace
 ) -> dict[str, Any]:
-    """Slope and scatter of the total energy, see `energy_drift.reduce_energies`."""
+    """Slope and scatter of the total energy, see `reduce_energies`."""
     from taichimd.program.engine import Engine
 
     engine = Engine(atoms, system.forcefield(), precision=precision)
-    times, energies, _ = energy_drift.sample(engine, system.timestep, options.steps, options.every)
-    return energy_drift.reduce_energies(times, energies)
+    times, energies, _ = sample(engine, system.timestep, options.steps, options.every)
+    return reduce_energies(times, energies)
 
 
 def sizes(name: str, options: argparse.Namespace) -> list[int]:

@@ -18,6 +18,7 @@ from taichimd import Engine
 from taichimd.core.runtime import start
 from taichimd.enumerate.all_triples import BALANCED, DIRECT
 from taichimd.program.triple_energy import in_ev
+from taichimd.validation.bits import differing_bits
 from validation import common
 from validation.triples.systems import argon, drop, half_box, triple_sum
 
@@ -83,7 +84,7 @@ def main() -> None:
     for name, value in arrays[chosen.backends[0]].items():
         row = {"what": name, "sha256": hashlib.sha256(value.tobytes()).hexdigest()}
         for other in chosen.backends[1:]:
-            row[f"numbers that differ on {other}"] = common.differing_bits(value, arrays[other][name])[0]
+            row[f"numbers that differ on {other}"] = differing_bits(value, arrays[other][name])[0]
         rows.append(row)
     common.write_json(chosen.out, common.provenance() | {"backends": chosen.backends, "results": rows})
     header = [key for key in rows[0] if key != "sha256"]

@@ -22,7 +22,6 @@ def compare(
     case: str, cells: int, pbc: list[bool], processes: list[int], options: Any
 ) -> list[dict[str, Any]]:
     """One row for each number of processes."""
-    common.use_tests_folder()
     from taichimd import Engine
     from taichimd.lammps.reference import BAR_PER_EV_A3
 

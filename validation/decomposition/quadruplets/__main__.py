@@ -22,6 +22,7 @@ from scipy.spatial import cKDTree
 
 from taichimd.core import runtime
 from taichimd.core.errors import CapacityError
+from taichimd.validation.bits import differing_bits
 from validation import common
 from validation.benchmarks.stepping import again, loops, seconds
 from validation.decomposition.quadruplets.atomics import Scatter
@@ -120,7 +121,7 @@ def measure(n_atoms: int, case: Case, options: argparse.Namespace) -> dict[str, 
         scatter()
         by_scatter[name] = {
             "largest_difference_eV_per_A": float(np.abs(first - reference).max()),
-            "numbers_that_differ_between_two_runs": common.differing_bits(first, scatter.forces())[0],
+            "numbers_that_differ_between_two_runs": differing_bits(first, scatter.forces())[0],
         }
     return {
         **term.statistics(),

@@ -1,0 +1,58 @@
+"""Does every shipped force field pass `taichimd validate` here? One certificate for each.
+
+    TAICHIMD_RUNTIME=quadrants python -m validation.certificates
+    TAICHIMD_RUNTIME=quadrants python -m validation.certificates --potentials Si.tersoff Ar.lj
+
+The suite is that of the command. Series for plots stay out of the result file.
+"""
+
+import time
+from pathlib import Path
+from typing import Any
+
+from taichimd.forcefields.library import shipped
+from validation import common
+
+
+def main() -> int:
+    """Parse the command line, validate, write JSON as it grows, print a table last; 1 if a check failed."""
+    parser = common.parser(__doc__)
+    parser.add_argument("--potentials", nargs="+", default=[file.name for file in shipped()])
+    parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no more after so many")
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    from taichimd import validate
+    from taichimd.core import runtime
+
+    begun, backend = time.monotonic(), runtime.start(options.backend)
+    out = options.out or common.RESULTS / f"certificates_{backend}.json"
+    report: dict[str, Any] = {**common.provenance(), "certificates": {}}
+    rows, ok = [], True
+    for name in options.potentials:
+        if time.monotonic() - begun > options.seconds:
+            break
+        found = validate(name, quick=options.quick)
+        print(found, flush=True)
+        report["certificates"][name] = short(found.record())
+        common.write_json(out, report)
+        rows.append((name, *(found.count(status) for status in ("passed", "failed", "not run"))))
+        ok = ok and found.ok
+    print(common.table(rows, ("potential", "passed", "failed", "not run")))
+    return 0 if ok else 1
+
+
+def short(record: dict[str, Any]) -> dict[str, Any]:
+    """A certificate without parameters and series."""
+    kept = {key: record[key] for key in ("verdict", "level", "seed", "seconds", "structure")}
+    kept["fingerprint"] = record["potential"]["fingerprint"]
+    kept["outcomes"] = {
+        one["name"]: {key: one[key] for key in ("status", "value", "limit", "unit", "detail", "seconds")}
+        for one in record["outcomes"]
+    }
+    return kept
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
