@@ -37,6 +37,7 @@ _PUBLIC = {
     "InertialCell": "taichimd.ensembles.registry",
     "StochasticCell": "taichimd.ensembles.registry",
     "combine": "taichimd.ensembles.registry",
+    "Source": "taichimd.ensembles.groups.source",
     "StochasticCellRescaling": "taichimd.ensembles.registry",
     "MartynaTobiasKlein": "taichimd.ensembles.registry",
     "LennardJones": "taichimd.forcefields.lennard_jones",

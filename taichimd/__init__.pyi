@@ -12,6 +12,7 @@ from taichimd.app.thermo_plot import ThermoPlot as ThermoPlot
 from taichimd.batch_calculators import BatchCalculators as BatchCalculators
 from taichimd.batch_calculators import evaluate_many as evaluate_many
 from taichimd.calculator import TaichiMD as TaichiMD
+from taichimd.ensembles.groups.source import Source as Source
 from taichimd.ensembles.registry import NVE as NVE
 from taichimd.ensembles.registry import Berendsen as Berendsen
 from taichimd.ensembles.registry import BerendsenCell as BerendsenCell

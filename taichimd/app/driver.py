@@ -16,6 +16,7 @@ from taichimd.app.observer import Observer
 from taichimd.app.outputs import OutputFolder
 from taichimd.app.progress import ProgressObserver
 from taichimd.app.restart import (
+    acting_of,
     changes_of_machine,
     check_same_potential,
     continue_clock,
@@ -219,16 +220,32 @@ def _engine_of(jobs: Mapping[str, Job]) -> Any:
     """An engine of one system, or a batch of several, in the first state of the jobs."""
     each = list(jobs.values())
     how, ensembles = each[0].settings.compute.record(), [ensemble_of(job) for job in each]
+    acting = [acting_of(job.checkpoint, one) for job, one in zip(each, ensembles, strict=True)]
     engine: Any
     if len(each) == 1:
         from taichimd.program.engine import Engine
 
-        engine = Engine(each[0].atoms, each[0].forcefield, ensemble=ensembles[0], fixed=each[0].fixed, **how)
+        engine = Engine(
+            each[0].atoms,
+            each[0].forcefield,
+            ensemble=ensembles[0],
+            fixed=each[0].fixed,
+            acting=acting[0],
+            **how,
+        )
     else:
         from taichimd.program.batch import Batch
 
         atoms, fixed = [job.atoms for job in each], [job.fixed for job in each]
-        engine = Batch(atoms, each[0].forcefield, ensembles=ensembles, fixed=fixed, names=list(jobs), **how)
+        engine = Batch(
+            atoms,
+            each[0].forcefield,
+            ensembles=ensembles,
+            fixed=fixed,
+            names=list(jobs),
+            acting=acting,
+            **how,
+        )
     for job, member in zip(each, engine.members, strict=True):
         put_state(member, job)
     return engine

@@ -4,9 +4,13 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
+from ase import Atoms
+
 from taichimd.core.one_of_each import is_list, one_of_each
 from taichimd.core.seeds import derived_seed
+from taichimd.ensembles.groups.given import GroupBath, group_baths
 from taichimd.ensembles.registry import NVE, Ensemble, Thermostat
+from taichimd.program.batchable import called, errors_name
 from taichimd.settings.run import SETTINGS
 
 
@@ -16,6 +20,36 @@ class Given(NamedTuple):
     temperature: float
     seed: int
     ensemble: Ensemble
+
+
+def baths_of_each(
+    systems: Sequence[Atoms], acting: Any, groups: Any, fixed: Sequence[Any]
+) -> tuple[list[list[GroupBath]], list[str]]:
+    """The baths of groups of each system, and remarks; arguments as of `Simulations`.
+
+    A list of lists has those of each system. With one for all, seeds are derived with the system's number.
+
+    Raises:
+        SettingsError: as of `group_baths`, with the name of the system; a list of another length.
+    """
+    own = acting is not None and all(isinstance(one, list | tuple) for one in acting) and len(acting) > 0
+    each = one_of_each("acting", acting, len(systems)) if own else [acting] * len(systems)
+    found, told = [], list[str]()
+    for k, (atoms, of_one, named) in enumerate(
+        zip(systems, each, one_of_each("groups", groups, len(systems)), strict=True)
+    ):
+        with errors_name(called(k)):
+            baths, remarks = group_baths(of_one, named, len(atoms), fixed[k])
+        found.append(baths if own else [_with_own_seed(bath, k) for bath in baths])
+        told += [f"{called(k)}: {remark}" for remark in remarks]
+    return found, told
+
+
+def _with_own_seed(bath: GroupBath, number: int) -> GroupBath:
+    """A bath with the seed of a system of this number."""
+    if not isinstance(bath.what, Thermostat):
+        return bath
+    return replace(bath, what=replace(bath.what, seed=derived_seed(bath.what.seed, {"system": number})))
 
 
 def drawn_at(temperature: float | None, ensemble: Ensemble | None) -> float:

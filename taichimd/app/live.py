@@ -20,7 +20,7 @@ import numpy as np
 
 from taichimd.app.observer import Sampler
 from taichimd.app.simulated_system import SimulatedSystem
-from taichimd.core.errors import AnalysisError, CheckpointError
+from taichimd.core.errors import AnalysisError, CheckpointError, SettingsError
 from taichimd.core.saved import saved_array
 from taichimd.observables.observable import Rows
 from taichimd.observables.observed_run import ObservedRun
@@ -69,9 +69,14 @@ class Observations(Sampler):
         self.observables = {kind.name: kind(run) for kind in kinds}
         self._correlated = any(kind.correlated for kind in kinds)
         # Where it rests, looking for it in each sample would only cost time.
-        drifting = drift_share(engine.masses, engine.velocities()) > _STILL or engine.ensemble.moves_centre
+        drifting = drift_share(engine.masses, engine.velocities()) > _STILL or engine.moves_centre
         self._moving = engine.n_atoms > 1 and drifting and not run.fixed.any()
         spoilt = [kind.name for kind in kinds if kind.green_kubo]
+        if spoilt and engine.heats():
+            raise SettingsError(
+                f"observe = {', '.join(spoilt)}: baths of groups drive the system, and Green-Kubo needs "
+                "equilibrium; observe a run without them"
+            )
         if spoilt and engine.ensemble.acts_on:
             self._say(
                 spoilt,

@@ -14,7 +14,7 @@ from taichimd.io.analysis_files import PICTURES
 from taichimd.io.binary_trajectory import BinaryTrajectoryWriter, cut_frames
 from taichimd.io.checkpoint import Checkpoint
 from taichimd.io.files import cut_file, writing
-from taichimd.io.thermo import ThermoWriter, term_names
+from taichimd.io.thermo import ThermoWriter, heat_names, term_names
 from taichimd.io.trajectory import TrajectoryWriter, offset_of_step
 from taichimd.program.results import Thermo
 from taichimd.settings.types import NONE, PER_ATOM
@@ -245,7 +245,8 @@ class ThermoTable(GrowingFile):
             moving = simulation.engine.ensemble.moves_cell
         terms = tuple(term_names(simulation.energy_terms())) if self._terms else ()
         charged = simulation.engine.forcefield.charged
-        return ThermoWriter(self.path, self._drop_from, moving, charged, terms)
+        heats = tuple(heat_names(simulation.heats()))
+        return ThermoWriter(self.path, self._drop_from, moving, charged, terms, heats)
 
     def _write(self, simulation: SimulatedSystem, thermo: Thermo) -> None:
         engine = simulation.engine

@@ -9,6 +9,7 @@ from ase import Atoms
 
 from taichimd.app.simulated_system import SimulatedSystem
 from taichimd.core.errors import CheckpointError, MissingParameterError, SettingsError
+from taichimd.ensembles.groups.given import STATE, GroupBath, of_record
 from taichimd.ensembles.registry import ENSEMBLES, NVE, Ensemble
 from taichimd.io.checkpoint import Checkpoint, read_checkpoint
 from taichimd.io.potential import differences, in_another_order
@@ -127,7 +128,16 @@ def redrawn(checkpoint: Checkpoint, settings: RunSettings, steps: int) -> tuple[
         f"velocities are drawn anew at {temperature:g} K, seed {ensemble.seed}: baths and conserved_eV begin "
         "anew, and drifts count from here"
     )
-    return replace(checkpoint, velocities=velocities, bath={}, observed={}), [note]
+    acting = [{k: v for k, v in one.items() if k not in STATE} for one in checkpoint.bath.get("acting", [])]
+    bath = {"acting": acting} if acting else {}
+    return replace(checkpoint, velocities=velocities, bath=bath, observed={}), [note]
+
+
+def acting_of(checkpoint: Checkpoint | None, ensemble: Ensemble) -> list[GroupBath]:
+    """The baths of groups of a checkpoint; none beside an ensemble that acts on all atoms."""
+    if checkpoint is None or ensemble.acts_on or ensemble.moves_cell:
+        return []
+    return [of_record(one) for one in checkpoint.bath.get("acting", [])]
 
 
 def resume(engine: "Engine", checkpoint: Checkpoint, ensemble: Ensemble) -> None:

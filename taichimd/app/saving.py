@@ -1,13 +1,15 @@
 """A simulation as a checkpoint, as `taichimd run` writes them, and an engine that goes on from one."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from taichimd.app.restart import (
+    acting_of,
     at_rest,
     changes_of_machine,
     check_same_potential,
@@ -23,6 +25,7 @@ from taichimd.app.simulated_system import SimulatedSystem
 from taichimd.app.trust import check_trusted
 from taichimd.core.errors import OutputError, SettingsError, TaichimdWarning
 from taichimd.core.printable import printable
+from taichimd.ensembles.groups.given import group_baths
 from taichimd.ensembles.registry import Ensemble
 from taichimd.io.checkpoint import Checkpoint
 from taichimd.io.report import versions
@@ -107,7 +110,13 @@ def to_checkpoint(simulation: SimulatedSystem, settings: Mapping[str, Any], acco
 
 
 def start_from(
-    path: str | Path, forcefield: Any, ensemble: Ensemble | None, changes: dict[str, Any], trust: bool
+    path: str | Path,
+    forcefield: Any,
+    ensemble: Ensemble | None,
+    changes: dict[str, Any],
+    trust: bool,
+    groups: Mapping[str, Any] | None = None,
+    acting: Sequence[Any] | None = None,
 ) -> tuple["Engine", RunSettings, Checkpoint, Account]:
     """An engine in the state of a checkpoint; what does not go on as before is warned of.
 
@@ -117,6 +126,8 @@ def start_from(
         ensemble: another one; None goes on with the checkpoint's.
         changes: other settings; None stands for those of the checkpoint.
         trust: whether Python code that the checkpoint names may run (`taichimd.app.trust`).
+        groups: other groups of atoms, for `acting`.
+        acting: other baths of groups (`group_baths`); None: those of the checkpoint.
 
     Returns:
         The engine, the settings with the changes, the checkpoint, and the account that goes on or begins.
@@ -148,11 +159,17 @@ def start_from(
     shown = settings.changed(potential=potential_label(spec) or potential.name)
     remarks = check_same_potential(shown, checkpoint, potential)
     checkpoint, rested = at_rest(checkpoint, settings)
+    baths = acting_of(checkpoint, ensemble)
+    if acting is not None:
+        baths, told = group_baths(acting, groups, len(checkpoint.numbers), checkpoint.fixed)
+        remarks += told
+        checkpoint = replace(checkpoint, bath={k: v for k, v in checkpoint.bath.items() if k != "acting"})
     engine = Engine(
         checkpoint.atoms(),
         potential,
         ensemble=ensemble,
         fixed=checkpoint.fixed,
+        acting=baths,
         **settings.compute.record(),
     )
     resume(engine, checkpoint, ensemble)

@@ -57,6 +57,10 @@ class SimulatedSystem(NotCopied):
         """Energies (eV), temperature (K), pressure (GPa) and volume (Å^3) now (`program.results.Thermo`)."""
         return self.engine.thermo()
 
+    def heats(self) -> dict[str, float]:
+        """Energy that each bath of a group has given to the atoms since the first step, eV, by its name."""
+        return self.engine.heats()
+
     @property
     def numbers(self) -> NDArray[Any]:
         """(n,) atomic numbers."""

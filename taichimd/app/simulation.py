@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from ase import Atoms
 
-from taichimd.app.given import drawn_at, given_of_each
+from taichimd.app.given import baths_of_each, drawn_at, given_of_each
 from taichimd.app.loop import RunResult, Watched, check_length, run_loop
 from taichimd.app.notes import REDRAW_IN_PYTHON, of_start, of_system
 from taichimd.app.observer import Observer, Sampler
@@ -28,6 +28,7 @@ from taichimd.app.simulated_system import SimulatedSystem
 from taichimd.core.errors import TaichimdError, TaichimdWarning
 from taichimd.core.one_of_each import one_of_each
 from taichimd.core.printable import printable
+from taichimd.ensembles.groups.given import group_baths
 from taichimd.ensembles.registry import Ensemble
 from taichimd.io.checkpoint import write_checkpoint
 from taichimd.io.structures import remarks
@@ -66,10 +67,13 @@ class Simulation(SimulatedSystem):
         backend: auto, cuda or cpu.
         precision: float64, mixed (see `Engine`) or float32.
         decomposition: particle, tuple or auto (see `Engine`).
+        groups: groups of atoms by name, each a mask (n,) or numbers of atoms; they are frozen.
+        acting: baths of groups, such as `[Langevin(320.0, on="hot"), Source(-0.1, on=mask)]`, with the
+            ensemble NVE alone (docs/ensembles/groups.md).
 
     Raises:
         SettingsError: a time step, temperature or seed that makes no sense, constraints other than fixed
-            atoms.
+            atoms, an empty group, an atom in two baths.
         StructureError, MissingParameterError, ParameterFileError, BackendError, CapacityError: from engine
             and reader.
     """
@@ -96,6 +100,8 @@ class Simulation(SimulatedSystem):
         backend: str = "auto",
         precision: str = "float64",
         decomposition: str = "auto",
+        groups: Mapping[str, Any] | None = None,
+        acting: Sequence[Any] | None = None,
     ) -> None:
         from taichimd.forcefields.load import load_forcefield
         from taichimd.program.engine import Engine
@@ -106,6 +112,7 @@ class Simulation(SimulatedSystem):
         # What is no Atoms object the engine refuses.
         fixed = fixed_atoms(atoms) if isinstance(atoms, Atoms) else None
         potential.check_bounded()
+        baths, of_groups = group_baths(acting, groups, len(atoms) if isinstance(atoms, Atoms) else 0, fixed)
         engine = Engine(
             atoms,
             potential,
@@ -114,9 +121,10 @@ class Simulation(SimulatedSystem):
             ensemble=ensemble,
             decomposition=decomposition,
             fixed=fixed,
+            acting=baths,
         )
         given = potential_label(forcefield), temperature, seed, backend, decomposition
-        for remark in self._begin(engine, atoms, given):
+        for remark in [*of_groups, *self._begin(engine, atoms, given)]:
             warnings.warn(printable(remark), TaichimdWarning, stacklevel=2)
 
     def _begin(self, engine: "Engine", atoms: Atoms, given: Sequence[Any]) -> list[str]:
@@ -156,6 +164,8 @@ class Simulation(SimulatedSystem):
         backend: str | None = None,
         precision: str | None = None,
         decomposition: str | None = None,
+        groups: Mapping[str, Any] | None = None,
+        acting: Sequence[Any] | None = None,
         trust: bool = False,
     ) -> "Simulation":
         """A simulation that goes on from a checkpoint of `save` or `taichimd run`, with the same bits.
@@ -171,6 +181,8 @@ class Simulation(SimulatedSystem):
             backend: auto, cuda or cpu.
             precision: float64, mixed or float32.
             decomposition: particle, tuple or auto.
+            groups: other groups of atoms, for `acting`.
+            acting: other baths of groups, which begin anew; [] for none.
             trust: whether the Python code that the checkpoint names runs, if its files are unchanged; say so
                 of checkpoints that are your own.
 
@@ -186,7 +198,9 @@ class Simulation(SimulatedSystem):
             "precision": precision,
             "decomposition": decomposition,
         }
-        engine, settings, checkpoint, account = start_from(path, forcefield, ensemble, changes, trust)
+        engine, settings, checkpoint, account = start_from(
+            path, forcefield, ensemble, changes, trust, groups, acting
+        )
         self = cls.from_engine(engine, timestep=settings.run.timestep)
         continue_clock(self, checkpoint)
         record = settings.record()
@@ -267,6 +281,7 @@ class Simulations(NotCopied, Sequence[Simulation]):
             (`derived_seed(seed, {"system": number})`), so that each has noise of its own.
         ensemble: one for all, with the temperature and seed of each system, or a list of one kind, where
             seeds that repeat are replaced by derived ones.
+        groups, acting: of all, as of `Simulation`, or a list with those of each system.
         common_noise: whether all systems have `seed` itself: the same noise, and the same velocities but for
             their temperatures. For differences between systems, such as of two structures.
 
@@ -293,6 +308,8 @@ class Simulations(NotCopied, Sequence[Simulation]):
         backend: str = "auto",
         precision: str = "float64",
         decomposition: str = "auto",
+        groups: Mapping[str, Any] | Sequence[Mapping[str, Any] | None] | None = None,
+        acting: Sequence[Any] | None = None,
         common_noise: bool = False,
     ) -> None:
         from taichimd.forcefields.load import load_forcefield
@@ -302,6 +319,8 @@ class Simulations(NotCopied, Sequence[Simulation]):
         for number, atoms in enumerate(systems):
             with errors_name(called(number)):
                 require_atoms(atoms)
+        fixed = [fixed_atoms(atoms) for atoms in systems]
+        of_each, told = baths_of_each(systems, acting, groups, fixed)
         potential = load_forcefield(forcefield)
         potential.check_bounded()
         self.batch = Batch(
@@ -311,10 +330,11 @@ class Simulations(NotCopied, Sequence[Simulation]):
             precision=precision,
             decomposition=decomposition,
             ensembles=[one.ensemble for one in given],
-            fixed=[fixed_atoms(atoms) for atoms in systems],
+            fixed=fixed,
+            acting=of_each,
         )
         self._each: list[Simulation] = []
-        label, told = potential_label(forcefield), list[str]()
+        label = potential_label(forcefield)
         for member, atoms, own in zip(self.batch.members, systems, given, strict=True):
             one = Simulation.__new__(Simulation)
             one._start(potential.timestep if timestep is None else timestep)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from taichimd.core.arguments import Number, device_helper, kernel, types_of
+from taichimd.core.philox import GLOBAL
 from taichimd.core.runtime import ti
 from taichimd.ensembles.barostats import layout as barostats
 from taichimd.ensembles.bath_arrays import BatchBathArrays
@@ -39,7 +40,7 @@ def of_each_system(of: EnsembleFunctions, real: Any, coupling: Any) -> EnsembleF
 
     @device_helper
     def ledger_of(k: Any, every: Any) -> OwnLedger:
-        return OwnLedger(array=every.ledger, start=start_of(k), seed=seed_in(k, every))
+        return OwnLedger(array=every.ledger, start=start_of(k), seed=seed_in(k, every), whose=GLOBAL)
 
     @ti.func
     def bath_of(k, every: ti.template()):

@@ -12,6 +12,8 @@ from taichimd.core.errors import CapacityError, SettingsError
 from taichimd.core.runtime import ti
 from taichimd.ensembles.barostats import layout as baro
 from taichimd.ensembles.coupling import Coupling, coupling_of
+from taichimd.ensembles.groups.baths import GroupBaths
+from taichimd.ensembles.groups.given import GroupBath
 from taichimd.ensembles.registry import NVE, Ensemble
 from taichimd.ensembles.thermostats import layout as at
 from taichimd.system.cell import Cells
@@ -29,15 +31,17 @@ class Baths:
         cells: which barostats move.
         fixed: of each system, (n,) True where an atom is fixed; None: nowhere.
         driving_force: 1/angstrom, or None.
+        acting: baths of groups of each system; None: none.
 
     Raises:
-        SettingsError: ensembles of several classes, or barostats with several controls, axes or periods; a driving force
+        SettingsError: baths of groups beside something that acts on all atoms; ensembles of several classes, or barostats with several controls, axes or periods; a driving force
             that is no vector, without its thermostat, or with fixed atoms.
 
     Attributes:
         rows: the bath of each system. cells: as given.
         ledger, bath, system, firsts: arrays (`BathArrays`, of several systems `BatchBathArrays`).
-        coupling: what kernels are compiled for.
+        groups: baths of groups, or None. arrays: those that kernels take: these, or those of `groups`.
+        coupling: what kernels are compiled for. of_all: the part of it that acts on all atoms.
     """
 
     def __init__(
@@ -47,9 +51,17 @@ class Baths:
         cells: Cells,
         fixed: Sequence[NDArray[np.bool_] | None] | None = None,
         driving_force: tuple[float, float, float] | None = None,
+        acting: Sequence[Sequence[GroupBath]] | None = None,
     ) -> None:
         self.cells = cells
-        self.coupling = _coupling_of_all(ensembles, driving_force)
+        self.coupling = self.of_all = _coupling_of_all(ensembles, driving_force)
+        self.groups: GroupBaths | None = None
+        if acting is not None and any(acting):
+            why = why_no_groups(ensembles[0], driving_force)
+            if why:
+                raise SettingsError(why)
+            self.groups = GroupBaths(acting, masses)
+            self.coupling = self.groups.coupling
         self.rows: list[Bath] = []
         first = []
         for number, (ensemble, own) in enumerate(zip(ensembles, masses, strict=True)):
@@ -59,7 +71,10 @@ class Baths:
                 raise SettingsError(
                     "a driving force needs all atoms to move; leave fixed, or driving_force, out"
                 )
-            bath = Bath(self, number, ensemble, ensemble.degrees_of_freedom(len(own), n_fixed))
+            freedom = ensemble.degrees_of_freedom(len(own), n_fixed)
+            if self.groups is not None and self.groups.moves_centre(number):
+                freedom = 3 * (len(own) - n_fixed)
+            bath = Bath(self, number, ensemble, freedom)
             self.rows.append(bath)
             first.append(_first_values(bath, own, driving_force))
         values, ledgers = (np.array(rows) for rows in zip(*first, strict=True))
@@ -73,12 +88,19 @@ class Baths:
             self.firsts.from_numpy((np.cumsum(sizes) - sizes).astype(np.int32))
 
     @property
+    def arrays(self) -> Any:
+        """What kernels take."""
+        return self if self.groups is None else self.groups
+
+    @property
     def moves_cell(self) -> bool:
         """Whether there are barostats."""
         return self.coupling.moves_cell
 
     def forget(self) -> None:
         """The device has gone on: the host's copies are void."""
+        if self.groups is not None:
+            self.groups.forget()
         self._seen: tuple[Array, NDArray[np.int64]] | None = None
 
     def read(self) -> tuple[Array, NDArray[np.int64]]:
@@ -165,7 +187,7 @@ class Bath:
 
         None where nothing is conserved: with a driving force, and in ensembles that do not.
         """
-        coupling = self.baths.coupling
+        coupling = self.baths.of_all
         if coupling.driven or not self.ensemble.conserves:
             return None
         given = self._given() * 2.0**-at.ENERGY_BITS if coupling.local else 0.0
@@ -174,7 +196,7 @@ class Bath:
     @property
     def _slots(self) -> slice:
         """Where the ledger has the energies that a thermostat of each atom has received."""
-        first = at.SLOT + self.baths.coupling.given * at.SLOTS
+        first = at.SLOT + self.baths.of_all.given * at.SLOTS
         return slice(first, first + at.SLOTS)
 
     def _given(self) -> int:
@@ -182,10 +204,12 @@ class Bath:
 
     def state(self) -> dict[str, Any]:
         """What a restart needs besides the settings: JSON-able, and exact."""
-        coupling = self.baths.coupling
-        if coupling.none:
+        coupling = self.baths.of_all
+        if coupling.none and self.baths.groups is None:
             return {}
         found: dict[str, Any] = {"ensemble": self.ensemble.name, "identity": self.ensemble.identity}
+        if self.baths.groups is not None:
+            found["acting"] = self.baths.groups.state(self.number)
         if coupling.local:
             found["ledger"] = self._given()
         if coupling.whole:
@@ -202,7 +226,7 @@ class Bath:
             SettingsError: it is the state of another ensemble, or of one whose masses, axes or steps of
                 action are others.
         """
-        whose, coupling = state.get("ensemble", NVE.name), self.baths.coupling
+        whose, coupling = state.get("ensemble", NVE.name), self.baths.of_all
         if whose != self.ensemble.name:
             raise SettingsError(f"the state of a {whose} thermostat cannot be that of {self.ensemble.name}")
         if not self.ensemble.goes_on_from(state):
@@ -223,6 +247,25 @@ class Bath:
                 values[baro.STATE] = state["cell"][-of_barostat:]
                 self.baths.cells.set_state(self.number, state["cell"][:-of_barostat])
             self._write(values)
+        if "acting" in state and self.baths.groups is not None:
+            self.baths.groups.set_state(self.number, state["acting"])
+        elif "acting" in state:
+            names = ", ".join(one["name"] for one in state["acting"])
+            raise SettingsError(
+                f"the state has baths of groups ({names}), and there are none here: give them as acting=[...]"
+            )
+
+
+def why_no_groups(ensemble: Ensemble, driving_force: tuple[float, float, float] | None) -> str | None:
+    """Why there are no baths of groups beside what acts on all atoms; None if there may be."""
+    if ensemble.acts_on or ensemble.moves_cell:
+        return (
+            f"the ensemble {ensemble.name} acts on all atoms, and acting=[...] on some of them: an atom would be in two baths; "
+            "leave ensemble out"
+        )
+    if driving_force is not None:
+        return "a driving force needs a thermostat of all atoms, and has no baths of groups; leave acting out"
+    return None
 
 
 def _coupling_of_all(
@@ -247,7 +290,7 @@ def _first_values(
     bath: Bath, masses: Array, driving_force: tuple[float, float, float] | None
 ) -> tuple[Array, NDArray[np.int64]]:
     """Rows of the arrays `bath` and `ledger` at the start."""
-    coupling = bath.baths.coupling
+    coupling = bath.baths.of_all
     values = np.zeros(baro.BATH_SIZE if coupling.moves_cell else at.BATH_SIZE)
     ledger = np.zeros(at.ledger_size(coupling.sums), np.int64)
     values[at.FREEDOM], values[at.TOTAL_MASS] = bath.freedom, masses.sum()

@@ -17,3 +17,10 @@ class BatchBathArrays(BathArrays):
 
     system: Any = Array("i32", "n", "system of the atom at a place")
     firsts: Any = Array("i32", "systems", "first atom of each system, by the user's numbers")
+
+
+class GroupBathArrays(BathArrays):
+    """The same of baths of groups, row after row; `ensembles.groups.layout` says what stands where."""
+
+    numbers: Any = Array("i64", "NUMBERS of each bath", "seed, kind and other whole numbers")
+    bath_of: Any = Array("i32", "n", "bath of the atom of a user's number, or -1")

@@ -10,7 +10,8 @@ from taichimd.core.errors import SettingsError
 from taichimd.ensembles.barostats import layout as baro
 from taichimd.ensembles.batch_coupling import of_each_system
 from taichimd.ensembles.functions import EnsembleFunctions
-from taichimd.ensembles.registry import NVE, BerendsenNPT, CellMotion, Ensemble
+from taichimd.ensembles.groups.functions import group_functions
+from taichimd.ensembles.registry import NVE, BerendsenNPT, CellMotion, Ensemble, Thermostat
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,8 @@ class Coupling:
         kind: the class of the ensemble. control, axes: of a barostat, else empty. period: steps between its actions.
         driven: whether there is a driving force.
         batch: whether each of several systems has a bath of its own.
+        acting: classes of the thermostats of groups. rows: how many baths of groups there are, or one more than the threads of a warp add up together.
+        has_sources, corrects: whether some of these have constant power, and correct positions.
     """
 
     kind: type[Ensemble] = NVE
@@ -29,6 +32,10 @@ class Coupling:
     period: int = 1
     driven: bool = False
     batch: bool = False
+    acting: tuple[type[Thermostat], ...] = ()
+    rows: int = 0
+    has_sources: bool = False
+    corrects: bool = False
 
     @property
     def none(self) -> bool:
@@ -38,12 +45,13 @@ class Coupling:
     @property
     def local(self) -> bool:
         """Whether a thermostat acts on each atom alone."""
-        return self.kind.acts_on == "atoms"
+        return "atoms" in (self.kind.acts_on, *(kind.acts_on for kind in self.acting))
 
     @property
     def whole(self) -> bool:
         """Whether something acts on the whole system: a thermostat, or a barostat."""
-        return self.kind.acts_on == "system" or self.kind.moves_cell
+        acts = "system" in (self.kind.acts_on, *(kind.acts_on for kind in self.acting))
+        return acts or self.kind.moves_cell or self.has_sources
 
     @property
     def moves_cell(self) -> bool:
@@ -64,6 +72,11 @@ class Coupling:
     def sums(self) -> int:
         """Sums over atoms that the ledger holds."""
         return 2 * self.parts + self.local if self.moves_cell else 1 + 3 * self.driven
+
+    @property
+    def sums_of_group(self) -> int:
+        """Sums over atoms that the ledger holds for each bath of a group (`groups.layout`)."""
+        return 9 if self.corrects else 5 if self.whole else 1
 
     @property
     def acts_every_period(self) -> bool:
@@ -118,5 +131,7 @@ def coupling_of(ensemble: Ensemble, driving_force: tuple[float, float, float] | 
 @cache
 def coupling_functions(coupling: Coupling, real: Any, by_slot: bool) -> EnsembleFunctions:
     """Device functions of a thermostat or barostat."""
+    if coupling.rows:
+        return group_functions(coupling, real, by_slot)
     functions = coupling.kind.device_functions(coupling, real, by_slot)
     return of_each_system(functions, real, coupling) if coupling.batch else functions

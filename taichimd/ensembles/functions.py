@@ -29,6 +29,7 @@ class EnsembleFunctions:
         prepare, refresh: of `AtomFunctions`.
         parts: of a barostat, as all that follow: components of the kinetic and virial tensors that are summed.
         add_components, add_virial: count the virial of an atom, by its components or as a matrix.
+        displaced: of sources that correct positions, by how much that of an atom changes.
         collect: total of a component. due: whether it acts at the end of a step. until_due: steps before one with sums.
     """
 
@@ -42,6 +43,7 @@ class EnsembleFunctions:
     parts: int = 0
     add_components: DeviceFunction | None = None
     add_virial: DeviceFunction | None = None
+    displaced: DeviceFunction | None = None
     collect: DeviceFunction | None = None
     due: DeviceFunction | None = None
     until_due: DeviceFunction | None = None

@@ -65,6 +65,18 @@ class Moves(_Record):
     accepted: Annotated[int, Field(ge=0)] = 0
 
 
+class GroupBath(_Record):
+    """What a bath of a group is, and remembers."""
+
+    model_config = ConfigDict(extra="forbid")
+    name: str
+    kind: str
+    settings: dict[str, Any]
+    atoms: Annotated[list[tuple[Step, Step]], Field(min_length=1)]
+    bath: list[FiniteFloat] | None = None
+    ledger: Whole | None = None
+
+
 class Bath(_Record):
     """What a thermostat or a barostat remembers; or, of Monte Carlo, the chain."""
 
@@ -74,6 +86,7 @@ class Bath(_Record):
     ledger: Whole | None = None
     bath: list[FiniteFloat] | None = None
     cell: list[FiniteFloat] | None = None
+    acting: list[GroupBath] | None = None
     kind: str | None = None
     energy: FiniteFloat | None = None
     homogeneous: FiniteFloat | None = None

@@ -35,11 +35,18 @@ _TABLES = tuple(COLUMNS + charges + cell for charges in ((), CHARGE_COLUMNS) for
 """The columns that a table can have, besides those of terms."""
 TERM = r"E_\w+_eV"
 """Names of more columns, on demand: energies of terms (eV), as a regular expression."""
+HEAT = r"heat_\w+_eV"
+"""Likewise, of baths of groups: the energy that each has given to the atoms since the first step."""
 
 
 def term_names(terms: Mapping[str, float]) -> dict[str, float]:
     """Energies of terms (eV) by names of columns, such as E_lone_pair_eV."""
     return {f"E_{re.sub(r'[^0-9A-Za-z]+', '_', name).strip('_')}_eV": value for name, value in terms.items()}
+
+
+def heat_names(heats: Mapping[str, float]) -> dict[str, float]:
+    """Heats (eV) of baths of groups by names of columns, such as heat_hot_eV."""
+    return {f"heat_{name}_eV": value for name, value in heats.items()}
 
 
 class ThermoWriter(AppendedFile):
@@ -52,6 +59,7 @@ class ThermoWriter(AppendedFile):
         moving_cell: whether a new table has the CELL_COLUMNS; one that goes on keeps what it has.
         charges: likewise, of the CHARGE_COLUMNS.
         terms: likewise, names of columns of terms (`term_names`).
+        heats: likewise, names of columns of baths (`heat_names`).
 
     Raises:
         OutputError: it cannot be written, or what is there is no such table.
@@ -67,9 +75,10 @@ class ThermoWriter(AppendedFile):
         moving_cell: bool = False,
         charges: bool = False,
         terms: Sequence[str] = (),
+        heats: Sequence[str] = (),
     ) -> None:
         self.columns: tuple[str, ...] = (
-            *COLUMNS, *CHARGE_COLUMNS * charges, *terms, *CELL_COLUMNS * moving_cell,
+            *COLUMNS, *CHARGE_COLUMNS * charges, *terms, *heats, *CELL_COLUMNS * moving_cell,
         )  # fmt: skip
         if drop_from is not None and path.exists():
             self.columns = _columns_of(path)
@@ -113,6 +122,7 @@ class ThermoWriter(AppendedFile):
             "pressure_GPa": thermo.pressure,
             "volume_A3": thermo.volume,
             **(terms or {}),
+            **heat_names(thermo.heats),
         }
         if cell is not None:
             more = [None] * 6 if pressures is None else pressures.tolist()
@@ -140,7 +150,10 @@ def _columns_of(path: Path) -> tuple[str, ...]:
     with writing(path), open(path, "rb") as file:
         header = file.readline().decode(errors="replace")
     columns = tuple(header.removesuffix("\n").split(","))
-    if header.endswith("\n") and tuple(name for name in columns if not re.fullmatch(TERM, name)) in _TABLES:
+    if (
+        header.endswith("\n")
+        and tuple(name for name in columns if not re.fullmatch(f"{TERM}|{HEAT}", name)) in _TABLES
+    ):
         return columns
     raise OutputError(f"{path} is not a thermo table of this version; choose another --output")
 

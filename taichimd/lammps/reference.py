@@ -178,6 +178,7 @@ def lammps_nve(
     n_steps: int,
     timestep: float,
     pair_modify: Sequence[str] = (),
+    more: Sequence[str] = (),
 ) -> Reference:
     """Run velocity Verlet with LAMMPS from the positions and velocities of `atoms`.
 
@@ -192,6 +193,7 @@ def lammps_nve(
         n_steps: number of steps.
         timestep: in sqrt(amu angstrom^2/eV).
         pair_modify: see `lammps_evaluate`.
+        more: commands before those of the run, such as fixes.
 
     Returns:
         The state after the last step.
@@ -200,10 +202,12 @@ def lammps_nve(
     key = hashlib.sha256()
     for array in (atoms.positions, velocities, atoms.cell[:], atoms.pbc, atoms.numbers, atoms.get_masses()):
         key.update(np.ascontiguousarray(array).tobytes())
-    key.update(repr((pair_style, tuple(pair_coeff), tuple(pair_modify), n_steps, timestep)).encode())
+    key.update(
+        repr((pair_style, tuple(pair_coeff), tuple(pair_modify), n_steps, timestep, tuple(more))).encode()
+    )
     if key.hexdigest() not in _CACHE:
         elements = unique_elements(atoms)
-        potential = potential_commands(pair_style, pair_coeff, pair_modify, elements)
+        potential = [*potential_commands(pair_style, pair_coeff, pair_modify, elements), *more]
         _CACHE[key.hexdigest()] = _run(atoms, velocities, elements, potential, n_steps, timestep)
     return _CACHE[key.hexdigest()]
 

@@ -80,7 +80,7 @@ class Control:
     done = Slot("steps done since `open_step`", writes="open_step, count_step", reads="open_pass, limit_age, host")
     stale = Slot("near lists are outdated", writes="drift, moved, fill_rows, close_cut", reads="prune, halted, goes")
     rebuild = Slot("the Verlet list is outdated or unfit", writes="drift, moved, look, prune, close_cut, fill_rows, limit_age", reads="over, prune, goes, host")
-    blown = Slot("smallest number of an atom that has diverged, or a cell that has, or NONE", writes="open_step, drift, deform", reads="over, open_finish, goes, host")
+    blown = Slot("smallest number of an atom that has diverged, or a cell or a sink that has, or NONE", writes="open_step, drift, deform, close", reads="over, open_finish, goes, host")
     cuts = Slot("cuts of near lists since the build", writes="fill_rows, close_cut", reads="host")
     longest_row = Slot("longest row of the build", writes="take", reads="fill_rows, host")
     largest_image = Slots(3, "largest image of the build along each vector of the frame", writes="entry_of", reads="fill_rows, host")

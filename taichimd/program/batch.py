@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from taichimd.core.errors import CapacityError, EvaluationError, SettingsError, TaichimdError
 from taichimd.ensembles.barostats.layout import RAN_AWAY
+from taichimd.ensembles.groups.given import GroupBath
 from taichimd.ensembles.registry import Ensemble
 from taichimd.forcefields.base import ForceField
 from taichimd.neighbours.control import NONE, Control
@@ -39,6 +40,7 @@ class Batch(Systems):
         ensembles: one for each system, or one for all; NVE if None. One class;
             barostats with one control, axes and period.
         fixed: of each system, as for `Engine`.
+        acting: baths of groups of each system, as for `Engine`.
         names: what messages call the systems; None: by their numbers.
 
     Raises:
@@ -64,6 +66,7 @@ class Batch(Systems):
         decomposition: str = "auto",
         fixed: Sequence[NDArray[np.bool_] | None] | None = None,
         names: Sequence[str] | None = None,
+        acting: Sequence[Sequence[GroupBath]] | None = None,
     ) -> None:
         if not systems:
             raise SettingsError("a batch of no systems: give one structure or more")
@@ -76,7 +79,7 @@ class Batch(Systems):
         self._sane = [(atoms.positions.copy(), atoms.cell.array.copy()) for atoms in systems]
         super().__init__(
             systems, accepted_one, backend=backend, precision=precision, skin=skin, ensembles=ensembles,
-            decomposition=decomposition, fixed=fixed,
+            decomposition=decomposition, fixed=fixed, acting=acting,
         )  # fmt: skip
         self._members = [System(self, number) for number in range(len(systems))]
 
@@ -120,6 +123,17 @@ class Batch(Systems):
             if number not in self.stopped:
                 atom = RAN_AWAY if number in ran else int(np.argmin(fine[state.parts[number]]))
                 self.stop(number, explosion.of_step(self.members[number], atom, most**0.5))
+        self._go_on()
+
+    def stop_spent(self) -> None:
+        """As of `Systems`; the others go on."""
+        before = len(self.stopped)
+        super().stop_spent()
+        if len(self.stopped) > before:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """No system that goes on has diverged."""
         control = self.device.lists.control
         seen = Control(control.to_numpy())
         seen.blown = NONE
@@ -140,6 +154,8 @@ class Batch(Systems):
             of_all[part] = own
             self.state.set(name, of_all)
         self.baths.rows[number].stop()
+        if self.baths.groups is not None:
+            self.baths.groups.stop(number)
         self.cells.set({number: cell})
         self.cells.rest(number)
         self.forget()

@@ -7,7 +7,7 @@ from typing import Any
 
 from taichimd.core.arguments import Kernel, Selection, View, device_helper, kernel
 from taichimd.core.runtime import DeviceFunction, ti
-from taichimd.ensembles.bath_arrays import BatchBathArrays
+from taichimd.ensembles.bath_arrays import BatchBathArrays, GroupBathArrays
 from taichimd.ensembles.coupling import coupling_functions
 from taichimd.ensembles.functions import EnsembleFunctions
 from taichimd.ensembles.moving_cell import CellFunctions, cell_functions
@@ -49,7 +49,9 @@ def step_view(system: Any, groups: Any, dt: Any = 0, sort: Any = None) -> StepVi
     """A `StepView` of a kernel's arguments, at its compilation."""
     atoms, verlet, bath = system.atoms, system.verlet, system.bath
     ledger, values = (
-        (bath, bath) if isinstance(bath, BatchBathArrays) else (bath and bath.ledger, bath and bath.bath)
+        (bath, bath)
+        if isinstance(bath, BatchBathArrays | GroupBathArrays)
+        else (bath and bath.ledger, bath and bath.bath)
     )
     return StepView(
         n=atoms.n, dt=dt, reach=system.reach, atoms=atoms, shifts=verlet.shifts, shift_bits=verlet.shift_bits,

@@ -127,7 +127,7 @@ class Device:
         lists = self.lists
         cells = self.cells.arrays
         self._arrays = SystemTables(
-            state, lists.verlet, lists.listed_at, lists.near, lists.control, baths, cells, self.reach
+            state, lists.verlet, lists.listed_at, lists.near, lists.control, baths.arrays, cells, self.reach
         )
         if with_lists:
             self.settle()
@@ -403,7 +403,9 @@ class Device:
         """Queue what acts on the whole system at the end of a step, for n atoms (0: only compile)."""
         if self._run.tally_virial is not None:
             self.call(self._run.tally_virial, self.system(), self._total, self._group_outputs, n)
-        self.call(self._run.close_step, self.state, self.baths, self.cells.arrays, n, timestep, step - 1)
+        self.call(
+            self._run.close_step, self.state, self.baths.arrays, self.cells.arrays, n, timestep, step - 1
+        )
 
     def warm_up(self, step: int) -> None:
         """Compile what a run from a step on needs; changes nothing."""

@@ -7,6 +7,7 @@ import numpy as np
 from ase import Atoms
 from numpy.typing import NDArray
 
+from taichimd.ensembles.groups.given import GroupBath
 from taichimd.ensembles.registry import Ensemble
 from taichimd.forcefields.base import ForceField
 from taichimd.program.batchable import called
@@ -41,6 +42,7 @@ class Engine(System):
             atom gets the term W_i^T F_e, in `forces()`, too. It needs a thermostat.
         fixed: (n,) bool, True where an atom stays in place (in a moving cell: keeps its fractional
             coordinates); None: all move. Constraints of `atoms` play no part: see `system.constraints`.
+        acting: baths of groups of atoms (`ensembles.groups.given.group_baths`), in NVE alone.
 
     Raises:
         StructureError: no atoms, positions that are not finite, coincident atoms, no volume along the
@@ -74,11 +76,13 @@ class Engine(System):
         driving_force: tuple[float, float, float] | None = None,
         decomposition: str = "auto",
         fixed: NDArray[np.bool_] | None = None,
+        acting: Sequence[GroupBath] | None = None,
     ) -> None:
         systems = Systems(
             [atoms], forcefield, backend=backend, precision=precision, skin=skin,
             ensembles=None if ensemble is None else [ensemble],
             decomposition=decomposition, fixed=[fixed], driving_force=driving_force,
+            acting=None if acting is None else [acting],
         )  # fmt: skip
         super().__init__(systems, 0)
         self.names, self.alive = [called(0)], systems.alive

@@ -31,6 +31,12 @@ def of_jump(engine: Any, atom: int, jump: float) -> BlowUpError:
     return exploded(engine.step, f"atom {atom} ({engine.symbols[atom]}) {moved}", atom)
 
 
+def spent(step: int, what: str) -> BlowUpError:
+    """The error of a run with a sink whose atoms have less than it takes in a step."""
+    cure = "use a smaller power, a larger group, or a group that more heat flows to"
+    return BlowUpError(f"at step {step} {what}, which is too little for one step; {cure}", step, 0)
+
+
 def exploded(step: int, what: str, atom: int, cure: str = _CURE) -> BlowUpError:
     """The error of a run that exploded at a step."""
     return BlowUpError(f"the run exploded at step {step}: {what}; {cure}", step, atom)

@@ -1,6 +1,7 @@
 """What an engine reports."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import numpy as np
@@ -68,6 +69,7 @@ class Thermo:
         conserved: eV; total energy and what thermostat and cell have received since the first step;
             None where nothing is conserved (weak coupling of the cell, driving force).
         charge_iterations: of the charge equilibration of this step, or None of a force field without charges.
+        heats: energy that each bath of a group has given to the atoms since the first step, by its name.
     """
 
     step: int
@@ -79,6 +81,7 @@ class Thermo:
     stress: Array | None
     conserved: float | None
     charge_iterations: int | None = None
+    heats: Mapping[str, float] = field(default_factory=dict)
 
 
 def require_finite(energy: float, forces: Array, engine: Any) -> None:

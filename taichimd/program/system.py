@@ -1,6 +1,7 @@
 """One of several systems on the device, as a simulation and its observers see it."""
 
 from collections.abc import Callable
+from math import fsum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -171,6 +172,16 @@ class System(NotCopied):
         """What a thermostat remembers from step to step, for a checkpoint; empty in NVE."""
         return self._bath.state()
 
+    @property
+    def moves_centre(self) -> bool:
+        """Whether noise moves the centre of mass."""
+        groups = self.systems.baths.groups
+        return self.ensemble.moves_centre or (groups is not None and groups.moves_centre(self.number))
+
+    def heats(self) -> dict[str, float]:
+        """Energy that each bath of a group has given to the atoms since the first step, eV, by its name."""
+        return self.systems.heats(self.number)
+
     def atom_values(self) -> dict[str, Array]:
         """What a frame shows of each atom, (n,) each, by name: states of contributions, charges (e)."""
         systems = self.systems
@@ -220,10 +231,12 @@ class System(NotCopied):
             self._bath.check_sums(trace, 2.0 * kinetic)
             pressure = (2.0 * kinetic + trace) / (3.0 * self.volume) / units.GPA
         temperature = 2.0 * kinetic / (self._bath.freedom * units.KB)
-        received = self._bath.received()
+        received, heats = self._bath.received(), self.heats()
         conserved = None if received is None else potential + kinetic + received
+        if conserved is not None and heats:
+            conserved -= fsum(heats.values())
         totals = self.step, potential, kinetic, temperature, pressure, self.volume, stress, conserved
-        return Thermo(*totals, self.device.charge_iterations())
+        return Thermo(*totals, self.device.charge_iterations(), heats)
 
     def pressures(self) -> Array | None:
         """Pressure along xx, yy, zz, yz, xz, xy, with the kinetic part, (6,) GPa.

@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 
 from taichimd.core import units
 from taichimd.core.arrays import Array
-from taichimd.core.errors import StructureError, TaichimdError
+from taichimd.core.errors import SettingsError, StructureError, TaichimdError
 from taichimd.core.matrix3 import determinant
 from taichimd.core.one_of_each import one_of_each
 from taichimd.core.runtime import start, ti
 from taichimd.ensembles.barostats.base import CellMotion
 from taichimd.ensembles.bath import Baths
+from taichimd.ensembles.groups.given import GroupBath
+from taichimd.ensembles.groups.layout import SPENT
 from taichimd.ensembles.registry import NVE, Ensemble
 from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.bound import Bound
@@ -72,6 +74,7 @@ class Systems(NotCopied):
     Args:
         systems, forcefield, backend, precision, skin, ensembles, decomposition, fixed: as for `Batch`.
         driving_force: as for `Engine`, of a single system.
+        acting: baths of groups of each system (`ensembles.groups.given`).
 
     Raises:
         TaichimdError: as for `Engine` and `Batch`.
@@ -97,6 +100,7 @@ class Systems(NotCopied):
         decomposition: str = "auto",
         fixed: Sequence[NDArray[np.bool_] | None] | None = None,
         driving_force: tuple[float, float, float] | None = None,
+        acting: Sequence[Sequence[GroupBath]] | None = None,
     ) -> None:
         check_options(precision, skin)
         self.forcefield = accepted(forcefield, precision, decomposition, driving_force is not None)
@@ -119,6 +123,10 @@ class Systems(NotCopied):
         for number, (atoms, ensemble) in enumerate(zip(systems, each, strict=True)):
             with self.named(number):
                 self._check(atoms, many_body)
+                if getattr(ensemble, "on", None) is not None:
+                    raise SettingsError(
+                        f"ensemble = {type(ensemble).__name__}(..., on=...): baths of groups go into acting"
+                    )
                 if all_pairs:
                     check_all_pairs_of(ensemble.moves_cell, driving_force)
                 if isinstance(ensemble, CellMotion):
@@ -138,7 +146,7 @@ class Systems(NotCopied):
         )
         vectors = [atoms.cell.array for atoms in systems]
         self.cells = Cells(vectors, self.pbc, state.system if state.batch else None)
-        self.baths = Baths(each, self.masses, self.cells, self.fixed, driving_force)
+        self.baths = Baths(each, self.masses, self.cells, self.fixed, driving_force, acting)
         for number, (ensemble, cell) in enumerate(zip(each, vectors, strict=True)):
             if isinstance(ensemble, CellMotion):
                 with self.named(number):
@@ -333,14 +341,20 @@ class Systems(NotCopied):
         self.forcefield.check_bounded()
         for bath in self.baths.rows:
             bath.ensemble.check_timestep(timestep)
+        if self.baths.groups is not None:
+            self.baths.groups.check_timestep(timestep)
         with self.evaluating():
             self.device.need_forces()
             self.device.settle()
             self.forget()
             for step, blown in self.device.steps(self.step, n_steps, float(timestep), self._renew):
                 self.step = step
-                if blown != NONE:
+                if blown == SPENT:
+                    self.stop_spent()
+                elif blown != NONE:
                     self.diverged(blown, timestep)
+            if self.baths.coupling.has_sources:
+                self.stop_spent()
         self.forget()
 
     def _renew(self) -> None:
@@ -356,6 +370,16 @@ class Systems(NotCopied):
                 told = str(error).removeprefix(f"{called(number)}: ").split(";")[0]
                 first = int(self.state.firsts[number])
                 self.stop(number, explosion.exploded(self.step, told, atom - first), error)
+
+    def stop_spent(self) -> None:
+        """Stop the systems with a sink that takes more than its atoms have."""
+        if self.baths.groups is not None:
+            for number, (step, what) in self.baths.groups.take_failures().items():
+                self.stop(number, explosion.spent(step, what))
+
+    def heats(self, number: int) -> dict[str, float]:
+        """Energy that each bath of a group has given to the atoms of a system, eV, by the names of groups."""
+        return {} if self.baths.groups is None else self.baths.groups.heats(number)
 
     def diverged(self, blown: int, timestep: float) -> None:
         """Stop the systems whose atoms have gone too far in one step, or whose cell has.

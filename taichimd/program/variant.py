@@ -5,7 +5,7 @@ from typing import Any
 
 from taichimd.core.arguments import Array, Bundle, Number, Selection, types_of
 from taichimd.core.runtime import DEVICE_LOOPS
-from taichimd.ensembles.bath_arrays import BatchBathArrays, BathArrays
+from taichimd.ensembles.bath_arrays import BatchBathArrays, BathArrays, GroupBathArrays
 from taichimd.ensembles.coupling import Coupling
 from taichimd.enumerate.group import Group
 from taichimd.enumerate.outputs import Outputs
@@ -143,6 +143,8 @@ class Variant:
         """The arrays of what acts besides forces, if something does."""
         if self.coupling.none and not self.coupling.driven:
             return None
+        if self.coupling.rows:
+            return GroupBathArrays
         return BatchBathArrays if self.coupling.batch else BathArrays
 
     def cells(self, *names: str) -> Selection | None:

@@ -178,7 +178,8 @@ class MonteCarlo(Metropolis, NotCopied):
         stress = stress_of(virial, self.system.cell) if self.system.pbc.all() else None
         return Sampled(
             self.step, energy, kinetic, self.temperature, pressure, volume, stress, None, None,
-            self.moves.acceptance, self.volume_moves.acceptance, self.moves.size,
+            acceptance=self.moves.acceptance, volume_acceptance=self.volume_moves.acceptance,
+            move=self.moves.size,
         )  # fmt: skip
 
     def compare(self) -> float:

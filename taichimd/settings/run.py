@@ -137,7 +137,7 @@ class EnsembleSettings(Settings, topic="ensemble"):
         Args:
             ramp: first and last step of the ramps of temperature and pressure; None without one.
         """
-        names = [field.name for field in fields(self.kind)]
+        names = [field.name for field in fields(self.kind) if field.name != "on"]
         return self.kind(**{name: ramp if name == "ramp" else getattr(self, name) for name in names})
 
     def describe_thermostat(self) -> str:
@@ -332,7 +332,11 @@ class RunSettings:
 
     def with_ensemble(self, ensemble: "Ensemble") -> "RunSettings":
         """These settings with an ensemble, but for the steps of its ramp."""
-        own = {one.name: getattr(ensemble, one.name) for one in fields(ensemble) if one.name != "ramp"}
+        own = {
+            one.name: getattr(ensemble, one.name)
+            for one in fields(ensemble)
+            if one.name not in ("ramp", "on")
+        }
         return replace(self, ensemble=replace(self.ensemble, **own | {"name": ensemble.name}))
 
     def record(self) -> dict[str, Any]:

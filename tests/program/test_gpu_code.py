@@ -24,6 +24,7 @@ NAMES = {
         "batch",
         "triangles",
         "batch-npt",
+        "group-baths",
         "monte-carlo-one-by-one",
         "single-moves-together",
     ],

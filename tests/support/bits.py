@@ -129,6 +129,26 @@ def thermostats():
     return found
 
 
+def group_baths():
+    """108 argon atoms with a bath of each kind on a group of its own; and few baths, which warps add up."""
+    from taichimd import Berendsen, Bussi, Langevin, NoseHoover, Source
+    from taichimd.ensembles.groups.given import group_baths
+
+    atoms = testing.with_velocities(bulk("Ar", cubic=True, a=5.5).repeat(3), 300.0, 1)
+    forcefield = LennardJones(**testing.ARGON, cutoff=6.0, truncation="force-shifted")
+    kinds = (Langevin, Bussi, Berendsen, NoseHoover)
+    acting: list = [
+        kind(200.0, coupling_time=50.0, on=range(15 * k, 15 * k + 15)) for k, kind in enumerate(kinds)
+    ]
+    acting += [Source(1.0, on=range(60, 75)), Source(-0.1, on=range(75, 90))]
+    found = []
+    for some in (acting, [acting[0], acting[4]]):
+        engine = Engine(atoms, forcefield, backend="cpu", acting=group_baths(some, None, 108)[0])
+        engine.advance(60, 4.0 * units.fs)
+        found += [engine.positions(), engine.velocities(), np.array([*engine.heats().values()])]
+    return found
+
+
 def relaxation():
     """Positions, cells and energies of argon and silicon, atoms alone and with the cell."""
     from taichimd import relax
@@ -308,6 +328,7 @@ SYSTEMS = {
     "melt": melt,
     "sum": sum_of_three,
     "thermostats": thermostats,
+    "group-baths": group_baths,
     "relaxation": relaxation,
     "npt-berendsen": functools.partial(barostat, "npt-berendsen"),
     "npt-scr": functools.partial(barostat, "npt-scr"),

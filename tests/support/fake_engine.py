@@ -70,9 +70,10 @@ class FakeEngine:
 
     def __init__(
         self, atoms, forcefield, *, backend="auto", precision="float64", skin=None, ensemble=None,
-        decomposition="auto", fixed=None,
+        decomposition="auto", fixed=None, acting=None,
     ):  # fmt: skip
         self.forcefield, self.precision, self.ensemble = forcefield, precision, ensemble or NVE()
+        self.moves_centre = self.ensemble.moves_centre
         self.fixed = fixed if fixed is not None and fixed.any() else None
         if backend == "cuda":
             raise BackendError("backend cuda: no CUDA device found; use --backend cpu")
@@ -121,6 +122,9 @@ class FakeEngine:
             self.step = step
 
     def bath_state(self):
+        return {}
+
+    def heats(self):
         return {}
 
     def atom_states(self):

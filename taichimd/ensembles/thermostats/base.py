@@ -1,7 +1,7 @@
 """What every ensemble declares, and the parameters that all thermostats have."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 import numpy as np
@@ -44,8 +44,9 @@ class Ensemble:
 
     def __post_init__(self) -> None:
         """Take plain numbers of what a user gave; subclasses check them."""
-        for field in fields(self):
-            object.__setattr__(self, field.name, plain(getattr(self, field.name)))
+        for one in fields(self):
+            if one.name != "on":
+                object.__setattr__(self, one.name, plain(getattr(self, one.name)))
 
     @property
     def bath_temperature(self) -> float:
@@ -148,6 +149,7 @@ class Thermostat(Ensemble):
         ramp: first and last step (of the step counter) between which the temperature goes linearly; the bath
             is constant before and after. Needed with `final_temperature`.
         seed: of the noise, where there is any.
+        on: of a bath of a group (`acting`): the group's name in `groups`, a mask (n,), or numbers of atoms. None: all atoms.
 
     Raises:
         SettingsError: a value that makes no sense.
@@ -162,6 +164,7 @@ class Thermostat(Ensemble):
     final_temperature: float | None = None
     ramp: tuple[int, int] | None = None
     seed: int = 1
+    on: Any = field(default=None, kw_only=True, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -35,14 +35,13 @@ class Bussi(Thermostat):
     def factor_function(cls) -> Any:
         """Device function: s."""
         from taichimd.core.math import exp, log, sqrt
-        from taichimd.core.philox import GLOBAL
         from taichimd.core.random import normal2, uniform2
         from taichimd.core.runtime import ti
         from taichimd.core.streams import VELOCITY_RESCALING
-        from taichimd.ensembles.thermostats.ledger import seed_of
+        from taichimd.ensembles.thermostats.ledger import seed_of, whose_noise
 
         @ti.func
-        def gamma(shape, seed, step):
+        def gamma(shape, seed, whose, step):
             """Gamma variate of scale 1, shape >= 1: G. Marsaglia, W. W. Tsang, ACM Trans. Math. Softw. 26, 363 (2000).
 
             Attempt k takes its normal from block 2k + 1 and its uniform number from block 2k + 2.
@@ -53,8 +52,8 @@ class Bussi(Thermostat):
             searching = 1
             for k in range(_ATTEMPTS):
                 if searching == 1:
-                    x, _ = normal2(seed, GLOBAL, step, VELOCITY_RESCALING, 2 * k + 1)
-                    u, _ = uniform2(seed, GLOBAL, step, VELOCITY_RESCALING, 2 * k + 2)
+                    x, _ = normal2(seed, whose, step, VELOCITY_RESCALING, 2 * k + 1)
+                    u, _ = uniform2(seed, whose, step, VELOCITY_RESCALING, 2 * k + 2)
                     root = 1.0 + c * x
                     if root > 0.0:
                         cube = root * root * root
@@ -66,10 +65,11 @@ class Bussi(Thermostat):
         @ti.func
         def factor(kinetic, kt, time, interval, ledger: ti.template(), bath: ti.template()):
             seed = seed_of(ledger)
+            whose = whose_noise(ledger)
             freedom = bath[FREEDOM]
             c = exp(-time / bath[COUPLING])
-            normal, _ = normal2(seed, GLOBAL, interval, VELOCITY_RESCALING, 0)
-            others = 2.0 * gamma(0.5 * (freedom - 1.0), seed, interval)
+            normal, _ = normal2(seed, whose, interval, VELOCITY_RESCALING, 0)
+            others = 2.0 * gamma(0.5 * (freedom - 1.0), seed, whose, interval)
             ratio = 0.5 * kt / kinetic  # K'/(N_f K)
             square = (
                 c

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from taichimd.core.arguments import View, device_helper
+from taichimd.core.philox import GLOBAL
 from taichimd.core.runtime import WARPS, DeviceFunction, ti
 from taichimd.core.warps import sum_of
 from taichimd.ensembles.thermostats.layout import (  # fmt: skip
@@ -28,9 +29,11 @@ class OwnLedger(View):
 
     Attributes:
         array: ledgers of all systems. start: where the system's begins. seed: of its noise.
+        whose: in place of an atom's number in noise that belongs to no atom.
     """
 
     seed: Any
+    whose: Any
 
 
 @device_helper
@@ -48,6 +51,12 @@ def _seed_in(ledger: ti.template()):
 def seed_of(ledger: Any) -> Any:
     """Seed of the noise."""
     return ledger.seed if isinstance(ledger, OwnLedger) else _seed_in(ledger)
+
+
+@device_helper
+def whose_noise(ledger: Any) -> Any:
+    """In place of an atom's number, in noise that belongs to no atom: of a bath of a group another one than `GLOBAL`."""
+    return ledger.whose if isinstance(ledger, OwnLedger) else GLOBAL
 
 
 WARP_SLOTS = 16
@@ -69,7 +78,7 @@ def target(step, bath: ti.template()):
 
 
 @ti.func
-def _units(energy):
+def units_of(energy):
     """An energy (eV, float64) as a whole number of units of 2^-ENERGY_BITS eV."""
     largest = 2.0**26
     return ti.cast(ti.floor(ti.min(ti.max(energy, -largest), largest) * 2.0**ENERGY_BITS + 0.5), ti.i64)
@@ -104,7 +113,7 @@ def sum_functions(by_slot: bool) -> LedgerFunctions:
     @ti.func
     def count(i, n, k: ti.template(), energy, ledger: ti.template()):
         """Add to sum k in the slot of an atom: lanes of a warp, or threads of a CPU, have different ones."""
-        units = _units(energy)
+        units = units_of(energy)
         mine = i % used
         adds = True
         if ti.static(not by_slot):
@@ -146,7 +155,7 @@ def batch_sum_functions() -> LedgerFunctions:
 
     @ti.func
     def count(i, n, k: ti.template(), energy, ledger: ti.template()):
-        ti.atomic_add(ledger.array[ledger.start + SLOT + k * SLOTS + i % SLOTS], _units(energy))
+        ti.atomic_add(ledger.array[ledger.start + SLOT + k * SLOTS + i % SLOTS], units_of(energy))
 
     @ti.func
     def empty_slots(k, ledger: ti.template()):

@@ -6,7 +6,9 @@ from taichimd.core.arguments import device_helper
 from taichimd.core.runtime import ti
 from taichimd.ensembles.barostats import layout as barostats
 from taichimd.ensembles.coupling import Coupling
+from taichimd.ensembles.groups.layout import NUMBERS, SPENT
 from taichimd.ensembles.thermostats import layout as thermostats
+from taichimd.neighbours.control import Control
 from taichimd.system.cell import ONLY
 
 
@@ -47,7 +49,14 @@ def close_function(
             for k in range(systems_of(s) * 2 * thermostat.parts):
                 if s.control[at] == 0:
                     thermostat.collect(k, s.ledger)
-        if ti.static(coupling.batch):
+        if ti.static(coupling.rows > 0):
+            for k in range(s.bath.numbers.shape[0] // NUMBERS):
+                if s.control[at] == 0:
+                    interval = s.ledger.ledger[thermostats.OPENS] + (ahead - 1)
+                    if thermostat.rescale(k, s.dt, interval, s.bath, s.cells) == 0:
+                        s.control[Control.blown] = SPENT
+                        s.control[at + 1] = 1
+        elif ti.static(coupling.batch):
             for k in range(s.bath.firsts.shape[0]):
                 if s.control[at] == 0:
                     interval = s.ledger.ledger[thermostats.OPENS] + (ahead - 1)
@@ -69,7 +78,16 @@ def close_function(
                     box.shift(i, s.n, s.shift_bits, s.shifts, s.cells)
                 atoms = s.atoms
                 kick = (0.5 * s.dt * atoms.inverse_mass[i]) * atoms.force[i]
-                v = thermostat.rescaled(i, atoms.vel[i], s.bath) + kick
+                v = atoms.vel[i]
+                if ti.static(coupling.rows > 0):
+                    v = thermostat.rescaled(i, v, atoms.ident[i], s.bath)
+                    if ti.static(coupling.corrects):
+                        atoms.pos[i] += thermostat.displaced(
+                            v, atoms.force[i], atoms.inverse_mass[i], atoms.ident[i], s.dt, s.bath
+                        )
+                else:
+                    v = thermostat.rescaled(i, v, s.bath)
+                v = v + kick
                 atoms.vel[i] = v
                 drift(i, v, ahead, 1, s, atoms.pos, at + 1)
             flags.count_step(i, s.control, at)

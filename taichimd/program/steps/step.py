@@ -146,7 +146,10 @@ def one_step(
             s.atoms.vel[i] = v
             if ti.static(many_body or not how.fused):
                 s.atoms.force[i] = f
-            thermostat.add_kinetic(i, s.n, v, s.atoms.inverse_mass[i], s.ledger)
+            if ti.static(coupling.rows > 0):
+                thermostat.add_kinetic(i, s.n, v, f, s.atoms.inverse_mass[i], s.atoms.ident[i], s.ledger)
+            else:
+                thermostat.add_kinetic(i, s.n, v, s.atoms.inverse_mass[i], s.ledger)
         else:
             v += kick
             s.atoms.vel[i] = v

@@ -114,6 +114,10 @@ def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: 
             if ti.static(cell):
                 if deforming == 1:
                     box.shift(i, atoms.n, s.shift_bits, s.shifts, s.cells)
+            if ti.static(coupling.corrects):
+                atoms.pos[i] += thermostat.displaced(
+                    atoms.vel[i], atoms.force[i], atoms.inverse_mass[i], atoms.ident[i], dt, s.bath
+                )
             v = atoms.vel[i] + (0.5 * dt * atoms.inverse_mass[i]) * atoms.force[i]
             atoms.vel[i] = v
             drift(i, v, 0, deforming, s, atoms.pos, Control.frozen)

@@ -1,0 +1,197 @@
+"""The host's side of baths of groups: a row for each bath of each system, and what a checkpoint keeps of it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taichimd.core import units
+from taichimd.core.arrays import Array
+from taichimd.core.errors import SettingsError
+from taichimd.core.philox import GLOBAL
+from taichimd.core.runtime import ti
+from taichimd.ensembles.coupling import Coupling
+from taichimd.ensembles.groups import layout as of
+from taichimd.ensembles.groups.functions import ROWS_OF_A_WARP
+from taichimd.ensembles.groups.given import GroupBath, of_record
+from taichimd.ensembles.groups.source import Source
+from taichimd.ensembles.thermostats import layout as at
+from taichimd.ensembles.thermostats.base import Thermostat
+
+
+def acting_coupling(baths: Sequence[Sequence[GroupBath]]) -> Coupling:
+    """What kernels are compiled for: baths of groups of several systems, and nothing else that acts besides forces."""
+    every = [bath for own in baths for bath in own]
+    kinds = {type(bath.what) for bath in every if isinstance(bath.what, Thermostat)}
+    sources = [bath.what for bath in every if isinstance(bath.what, Source)]
+    return Coupling(
+        acting=tuple(sorted(kinds, key=lambda kind: kind.name)),
+        rows=min(len(every), ROWS_OF_A_WARP + 1),
+        has_sources=bool(sources),
+        corrects=any(source.correction for source in sources),
+    )
+
+
+class GroupBaths:
+    """Parameters and state of baths of groups on the device.
+
+    Args:
+        baths: of each system.
+        masses: (n,) amu of each system.
+
+    Attributes:
+        coupling: what kernels are compiled for.
+        ledger, bath, numbers, bath_of: arrays (`GroupBathArrays`).
+    """
+
+    def __init__(self, baths: Sequence[Sequence[GroupBath]], masses: Sequence[Array]) -> None:
+        self.coupling = acting_coupling(baths)
+        self._baths = [list(own) for own in baths]
+        self._firsts = np.cumsum([0, *(len(own) for own in baths)])
+        sizes = [len(own) for own in masses]
+        rows = int(self._firsts[-1])
+        numbers = np.zeros((rows, of.NUMBERS), np.int64)
+        values = np.zeros((rows, of.ROW))
+        bath_of = np.full(sum(sizes), -1, np.int32)
+        for system, own in enumerate(self._baths):
+            first_atom = sum(sizes[:system])
+            for k, bath in enumerate(own):
+                row = int(self._firsts[system]) + k
+                bath_of[first_atom + bath.atoms] = row
+                numbers[row, of.FIRST_ATOM] = first_atom
+                # The first bath draws what a bath of the whole system would draw.
+                numbers[row, of.WHOSE] = GLOBAL - k
+                self._fill(bath, numbers[row], values[row])
+                values[row, at.TOTAL_MASS] = masses[system][bath.atoms].sum()
+        self._sums = self.coupling.sums_of_group
+        ledger = np.zeros(at.ledger_size(self._sums * rows), np.int64)
+        self.numbers, self.bath_of = ti.ndarray(ti.i64, numbers.size), ti.ndarray(ti.i32, len(bath_of))
+        self.bath, self.ledger = ti.ndarray(ti.f64, values.size), ti.ndarray(ti.i64, len(ledger))
+        self._numbers = numbers
+        self.numbers.from_numpy(numbers.ravel())
+        self.bath_of.from_numpy(bath_of)
+        self._write(values, ledger)
+
+    def _fill(self, bath: GroupBath, numbers: NDArray[np.int64], values: Array) -> None:
+        """Put into a row what never changes."""
+        values[[at.FREEDOM, at.COUPLING, at.FACTOR, at.RAMP_STEPS]] = bath.freedom, 1.0, 1.0, 1.0
+        what = bath.what
+        if isinstance(what, Source):
+            numbers[of.KIND] = of.SOURCE
+            values[of.POWER] = what.power / (1000.0 * units.FS)
+            values[of.CORRECTS] = float(what.correction)
+            return
+        numbers[of.KIND] = of.THERMOSTATS + self.coupling.acting.index(type(what))
+        ledger = np.zeros(at.ledger_size(1), np.int64)
+        what.fill(values, ledger)
+        numbers[of.SEED] = ledger[at.SEED]
+
+    def forget(self) -> None:
+        """The device has gone on: the host's copies are void."""
+        self._seen: tuple[Array, NDArray[np.int64]] | None = None
+
+    def _read(self) -> tuple[Array, NDArray[np.int64]]:
+        """Rows of the array `bath`, and the ledger, not to be changed; after `forget` it waits for the device."""
+        if self._seen is None:
+            self._seen = self.bath.to_numpy().reshape(-1, of.ROW), self.ledger.to_numpy()
+        return self._seen
+
+    def _write(self, values: Array, ledger: NDArray[np.int64]) -> None:
+        self._seen = values, ledger
+        self.bath.from_numpy(values.ravel())
+        self.ledger.from_numpy(ledger)
+
+    def _slots(self, row: int) -> slice:
+        """Where the ledger has the energy that the bath of each atom has received."""
+        first = at.SLOT + (self._sums * row + of.HEAT) * at.SLOTS
+        return slice(first, first + at.SLOTS)
+
+    def of_system(self, number: int) -> list[GroupBath]:
+        """The baths of a system."""
+        return self._baths[number]
+
+    def moves_centre(self, number: int) -> bool:
+        """Whether noise moves the centre of mass of a system."""
+        whats = [bath.what for bath in self._baths[number]]
+        return any(isinstance(what, Thermostat) and what.moves_centre for what in whats)
+
+    def check_timestep(self, timestep: float) -> None:
+        """Raise a SettingsError if a thermostat cannot keep up with a time step (internal units)."""
+        for own in self._baths:
+            for bath in own:
+                if isinstance(bath.what, Thermostat):
+                    bath.what.check_timestep(timestep)
+
+    def heats(self, number: int) -> dict[str, float]:
+        """Energy that each bath has given to the atoms of a system since the first step, eV, by the names of groups."""
+        values, ledger = self._read()
+        found = {}
+        for row, bath in enumerate(self._baths[number], int(self._firsts[number])):
+            if bath.rescales:
+                found[bath.name] = 0.0 - float(values[row, at.RECEIVED])
+            else:
+                found[bath.name] = -int(ledger[self._slots(row)].sum()) * 2.0**-at.ENERGY_BITS
+        return found
+
+    def take_failures(self) -> dict[int, tuple[int, str]]:
+        """Systems with a sink that has failed: the step, and what was too little for it. They are told once."""
+        values, ledger = self._read()
+        found: dict[int, tuple[int, str]] = {}
+        for system, own in enumerate(self._baths):
+            for row, bath in enumerate(own, int(self._firsts[system])):
+                failed = int(values[row, of.FAILED])
+                if failed and self._numbers[row, of.KIND] != of.IDLE and isinstance(bath.what, Source):
+                    has = float(values[row, of.LACKING])
+                    what = (
+                        f"the source {bath.name} of {bath.what.power:g} eV/ps finds a kinetic energy of {has:.3g} eV in its "
+                        f"{len(bath.atoms)} atoms relative to their centre of mass"
+                    )
+                    found[system] = failed, what
+        if values[:, of.FAILED].any():
+            values = values.copy()
+            values[:, of.FAILED] = 0.0
+            self._write(values, ledger)
+        return found
+
+    def stop(self, number: int) -> None:
+        """From now on the baths of a system do nothing."""
+        self._numbers[self._firsts[number] : self._firsts[number + 1], of.KIND] = of.IDLE
+        self.numbers.from_numpy(self._numbers.ravel())
+
+    def state(self, number: int) -> list[dict[str, Any]]:
+        """What a restart needs of a system, with the groups themselves: JSON-able, and exact."""
+        values, ledger = self._read()
+        found = []
+        for row, bath in enumerate(self._baths[number], int(self._firsts[number])):
+            own = [x for part in of.STATE for x in values[row, part].tolist()]
+            found.append({**bath.record(), "bath": own, "ledger": int(ledger[self._slots(row)].sum())})
+        return found
+
+    def set_state(self, number: int, state: Sequence[dict[str, Any]]) -> None:
+        """Go on from what `state` returned.
+
+        Raises:
+            SettingsError: it is of other groups or baths.
+        """
+        ours = [bath.record() for bath in self._baths[number]]
+        theirs = [of_record(one).record() for one in state]
+        if ours != theirs:
+            names = [", ".join(one["name"] for one in each) or "none" for each in (theirs, ours)]
+            raise SettingsError(
+                f"the state of baths of groups ({names[0]}) is of other groups or settings than those here ({names[1]})"
+            )
+        values, ledger = self._read()
+        values, ledger = values.copy(), ledger.copy()
+        for row, one in enumerate(state, int(self._firsts[number])):
+            if "bath" not in one:
+                continue
+            begin = 0
+            for part in of.STATE:
+                length = part.stop - part.start
+                values[row, part] = one["bath"][begin : begin + length]
+                begin += length
+            values[row, of.FAILED] = 0.0
+            ledger[self._slots(row)] = 0
+            ledger[self._slots(row).start] = one["ledger"]
+        self._write(values, ledger)
