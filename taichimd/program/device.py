@@ -20,7 +20,7 @@ from taichimd.program.evaluation import evaluation_kernels
 from taichimd.program.groups import Choice
 from taichimd.program.steps.verlet import step_kernels
 from taichimd.program.totals import Sums
-from taichimd.program.variant import LoopFlags, Reach, SystemTables, Variant
+from taichimd.program.variant import FEW, LoopFlags, Reach, SystemTables, Variant
 from taichimd.system.checks import check_positions, check_turns
 from taichimd.system.state import State
 
@@ -95,8 +95,9 @@ class Device:
         self.groups = groups = choice.groups(state.n)
         self._blocks = blocks_for(state.n * max(group.threads_per_atom for group in groups))
         variant = Variant(
-            groups, state.real, state.term, choice.backend, blocks=self._blocks, coupling=baths.coupling
-        )
+            groups, state.real, state.term, choice.backend, blocks=self._blocks, coupling=baths.coupling,
+            few=choice.backend == "cpu" and state.n <= FEW and baths.coupling.none,
+        )  # fmt: skip
         split = not fit(**variant.of_pass)
         self.unroll = 1 if split else steps_per_pass(choice.backend, state.n, groups, baths.coupling)
         self._variant = replace(variant, split=split, unroll=self.unroll)

@@ -53,6 +53,10 @@ class LoopFlags(Bundle):
     most_age: Any = Number("i32", "steps after which a list is built anew")
 
 
+FEW = 2_000
+"""Atoms up to which a loop that only moves them is serial on a CPU: a parallel loop costs 20 us or more."""
+
+
 @dataclass(frozen=True)
 class Variant:
     """What kernels are compiled for.
@@ -67,6 +71,7 @@ class Variant:
         blocks: most blocks of a CUDA grid, which callers set with `runtime.grid`; kernels of different grids
             are different ones.
         coupling: what acts on atoms and cell besides forces.
+        few: whether one thread of a CPU moves all atoms sooner than others begin (`FEW`).
     """
 
     groups: tuple[Group, ...]
@@ -77,6 +82,7 @@ class Variant:
     unroll: int = 1
     blocks: int = 0
     coupling: Coupling = NOTHING
+    few: bool = False
 
     @property
     def on_gpu(self) -> bool:
@@ -136,7 +142,7 @@ class Variant:
     @property
     def outside_steps(self) -> "Variant":
         """One for all ensembles with the same kernels outside of steps."""
-        return replace(self, coupling=self.coupling.outside_steps)
+        return replace(self, coupling=self.coupling.outside_steps, few=False)
 
     @property
     def bath(self) -> type[Bundle] | None:

@@ -127,7 +127,7 @@ def one_step(
     number, driven, many_body = len(groups), coupling.driven, groups[0].terms.many_body
     first_forces = program.of_evaluations[0] if how.acts and coupling.acts_every_period else forces[0]
     want = program.tally if how.acts or not coupling.moves_cell else FORCE
-    with_virial, to_the_end = want != FORCE, variant.to_the_end
+    with_virial, to_the_end, few = want != FORCE, variant.to_the_end, variant.few
 
     @ti.func
     def count_step(i, s: ti.template(), at, ahead):
@@ -192,6 +192,8 @@ def one_step(
         first_forces.first_stage(g, s.out, s.control, at, ti.static(want), s.ledger, s.bath)
         if ti.static(forces[0].pairs_beforehand and not with_virial):
             forces[0].in_lanes(g, g.verlet, s.out, s.control, at)
+        if ti.static(few and not many_body):
+            ti.loop_config(serialize=True)
         for i in range(s.n):
             if s.control[at] == 0:
                 f = vec(0.0)
@@ -221,6 +223,8 @@ def one_step(
             else:
                 sums_and_kicks(at, ahead, s, s.groups[0], there)
             if ti.static(how.moves_in_own_loop):
+                if ti.static(few):
+                    ti.loop_config(serialize=True)
                 for i in range(s.n):
                     if s.control[at] == 0:
                         drift(i, s.atoms.vel[i], ahead, 0, s, there, at + 1)
