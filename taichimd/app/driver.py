@@ -191,10 +191,16 @@ def put_state(engine: "Engine", job: Job) -> None:
         set_first_velocities(engine, job.atoms, bath.temperature, bath.seed)
 
 
+_COMPILING = (
+    "compiling the kernels of this potential and ensemble; later runs take them from the cache. The first "
+    "time takes seconds for pairs, about half a minute for Tersoff, a minute or two with a barostat"
+)
+
+
 def compiled(engine: Any, console: Console) -> float:
     """Compile what a run needs; seconds it took."""
     if console.is_terminal:
-        with console.status("compiling"):
+        with console.status(_COMPILING):
             seconds = float(engine.warm_up())
     else:
         seconds = float(engine.warm_up())

@@ -1,0 +1,122 @@
+"""How long a run takes from Enter to the last file: the first time on a machine, again, and without records.
+
+    python -m validation.benchmarks.starting --out validation/results/starting_cpu.json
+
+`--runtimes quadrants taichi` measures both runtimes, `--atoms 8000` is the size for a GPU. Each case is
+`taichimd run` of 100 steps in a process of its own: with an empty cache of kernels (`cold`), then `--repeats`
+times with the cache that this has left (`warm`), then with `TAICHIMD_WARM_START=0` (`traced`). CPU seconds
+are user and system time of the process and its children. `same` says whether all runs of a case wrote
+the same table and trajectory.
+"""
+
+import filecmp
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from ase import Atoms
+from ase.build import bulk
+from ase.io import write
+
+from validation import common
+
+CASES = {
+    "tersoff": ("Si", "Si.tersoff", ()),
+    "sw": ("Si", "Si.sw", ()),
+    "lj": ("Ar", "Ar.lj", ()),
+    "tersoff npt-scr": (
+        "Si",
+        "Si.tersoff",
+        ("--ensemble", "npt-scr", "--temperature", "300", "--pressure", "0"),
+    ),
+}
+"""Crystal, potential and options."""
+
+
+def crystal(element: str, atoms: int) -> Atoms:
+    """A cube of silicon (diamond) or argon (fcc) of about so many atoms."""
+    unit = bulk("Si", a=5.432, cubic=True) if element == "Si" else bulk("Ar", a=5.26, cubic=True)
+    return unit.repeat(round((atoms / len(unit)) ** (1 / 3)))
+
+
+def run(structure: Path, case: str, folder: Path, environment: dict[str, str]) -> dict[str, float]:
+    """One `taichimd run`: wall and CPU seconds.
+
+    Raises:
+        RuntimeError: the run failed.
+    """
+    _, potential, options = CASES[case]
+    command = [sys.executable, "-c", "from taichimd.cli.app import main; main()", "run", str(structure)]
+    command += ["--potential", potential, "--steps", "100", "--output", str(folder), *options]
+    command += [] if options else ["--temperature", "300" if potential.startswith("Si") else "80"]
+    before, begin = os.times(), time.perf_counter()
+    done = subprocess.run(command, env=environment, cwd=folder.parent, capture_output=True, text=True)
+    wall, after = time.perf_counter() - begin, os.times()
+    if done.returncode:
+        raise RuntimeError(f"{case} ended with {done.returncode}: {done.stderr.strip()[-500:]}")
+    cpu = after.children_user + after.children_system - before.children_user - before.children_system
+    return {"wall_s": wall, "cpu_s": cpu}
+
+
+def measure(case: str, runtime: str, atoms: int, repeats: int, folder: Path) -> dict[str, Any]:
+    """The runs of one case with a cache of its own."""
+    structure = folder / "structure.xyz"
+    system = crystal(CASES[case][0], atoms)
+    write(structure, system, format="extxyz")
+    path = os.pathsep.join([str(common.ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
+    known = {"TAICHIMD_RUNTIME": runtime, "XDG_CACHE_HOME": str(folder / "cache"), "PYTHONPATH": path}
+    environment = os.environ | known
+    cold = run(structure, case, folder / "cold", environment)
+    warm = [run(structure, case, folder / f"warm{k}", environment) for k in range(repeats)]
+    traced = run(structure, case, folder / "traced", environment | {"TAICHIMD_WARM_START": "0"})
+    same = all(
+        filecmp.cmp(folder / "cold" / name, folder / other / name, shallow=False)
+        for name in ("thermo.csv", "trajectory.extxyz")
+        for other in (*(f"warm{k}" for k in range(repeats)), "traced")
+    )
+    middle = {key: median(one[key] for one in warm) for key in cold}
+    found = {
+        "case": case,
+        "runtime": runtime,
+        "atoms": len(system),
+        "cold": cold,
+        "warm": middle,
+        "traced": traced,
+    }
+    return found | {"warm_all": warm, "same": same}
+
+
+def main() -> None:
+    """Measure, print a table, write the result."""
+    parser = common.parser(__doc__)
+    parser.add_argument("--cases", nargs="+", choices=CASES, default=list(CASES))
+    parser.add_argument("--runtimes", nargs="+", choices=("quadrants", "taichi"), default=["quadrants"])
+    parser.add_argument("--atoms", type=int, default=1000)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--out", type=Path)
+    asked = parser.parse_args()
+    results, rows = [], []
+    for runtime in asked.runtimes:
+        for case in asked.cases:
+            with tempfile.TemporaryDirectory() as folder:
+                one = measure(case, runtime, asked.atoms, asked.repeats, Path(folder))
+            one["load"] = os.getloadavg()[0]
+            results.append(one)
+            seconds = [
+                f"{one[name][key]:.1f}" for name in ("cold", "warm", "traced") for key in ("wall_s", "cpu_s")
+            ]
+            rows.append([case, runtime, str(one["atoms"]), *seconds, str(one["same"]), f"{one['load']:.1f}"])
+            print(" ".join(rows[-1]), flush=True)
+    names = [f"{name} {key}" for name in ("cold", "warm", "traced") for key in ("wall s", "CPU s")]
+    print(common.table(rows, ["case", "runtime", "atoms", *names, "same bits", "load"]))
+    if asked.out:
+        common.write_json(asked.out, {"provenance": common.provenance(), "results": results})
+
+
+if __name__ == "__main__":
+    main()
