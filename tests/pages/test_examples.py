@@ -139,6 +139,14 @@ def test_silicon_melt_job_runs(call, folder):
     assert (folder / "silicon-melt" / "thermo.png").exists()
 
 
+@pytest.mark.long
+def test_silicon_loses_its_order_when_it_melts(script):
+    out = script("silicon_structure.py")
+    assert number(out, "neighbours, crystal") == 4.0
+    assert number(out, "first peak, crystal") == pytest.approx(2.36, abs=0.03)
+    assert number(out, "first peak, melt") > 2.45
+
+
 def test_triples_of_processes(script):
     """In one process; `tests/program` has several."""
     pytest.importorskip("mpi4py")
