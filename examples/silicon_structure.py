@@ -19,7 +19,7 @@ atoms = bulk("Si", a=5.431, cubic=True) * 4
 edges = np.linspace(0.0, R_MAX, BINS + 1)
 shells = 4 / 3 * np.pi * np.diff(edges**3) * len(atoms) / atoms.get_volume()
 
-figure = Figure(figsize=(7.4, 2.4), dpi=72, layout="constrained")
+figure = Figure(figsize=(7.4, 2.4), dpi=70, layout="constrained")
 *snapshots, distribution = figure.subplots(1, 3, width_ratios=(1, 1, 1.5))
 for axis, name, temperature, colour in zip(
     snapshots, ("crystal", "melt"), (300.0, 3000.0), ("Blues", "Reds"), strict=True
