@@ -8,10 +8,18 @@ from typing import Any
 
 from ase import Atoms
 
-from taichimd.core.errors import BackendError, CapacityError, PropertyError, SettingsError, TaichimdError
+from taichimd.core.errors import (
+    BackendError,
+    CapacityError,
+    PropertyError,
+    SettingsError,
+    StructureError,
+    TaichimdError,
+)
 from taichimd.core.runtime import start
 from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.load import load_forcefield
+from taichimd.program.engine import Engine
 from taichimd.validation import (
     bits,
     clusters,
@@ -55,7 +63,7 @@ CHECKS: tuple[Check, ...] = (
 )
 NAMES = tuple(measure.name for check in CHECKS for measure in check.measures)
 """Of all measures, in the order of the table."""
-CANNOT = (SettingsError, PropertyError, BackendError, CapacityError)
+CANNOT = (SettingsError, PropertyError, BackendError, CapacityError, StructureError)
 """Errors that say that something cannot be done here, not that a result is wrong."""
 
 
@@ -202,9 +210,10 @@ def case_of(
     Raises:
         SettingsError: no crystal is known.
         MissingParameterError: elements of the structure without parameters.
+        StructureError: a structure that cannot be evaluated.
     """
     if atoms is not None:
-        forcefield.bind(sorted(set(atoms.get_chemical_symbols())))
+        Engine(atoms, forcefield)  # what is wrong with the structure is said at once
         return Case(
             forcefield.name, forcefield, atoms.copy(), level, temperature, elements, seed, built=False
         )
