@@ -48,8 +48,8 @@ taichimd run --restart out --steps 5 $line > log 2>&1; echo exit $?
         SILICON
         + OWN
         + """
-taichimd run si.xyz --potential own.py:pair --steps 100000000 --output out > log 2>&1 & first=$!
-while kill -0 $first && ! test -f out/thermo.csv; do sleep 0.1; done
+taichimd run si.xyz --potential own.py:pair --steps 100000000 --every 100 --output out > log 2>&1 & first=$!
+while kill -0 $first && ! grep -q ^200, out/thermo.csv; do sleep 0.1; done 2> waiting
 kill -TERM $first; wait $first
 line=$(grep '^taichimd run --restart' log)
 $line --steps 5 > log 2>&1; echo exit $?
