@@ -22,7 +22,6 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "validation" / "results"
-RUNTIMES = ("taichi", "quadrants")
 SETTINGS = ("TAICHIMD_RUNTIME", "TAICHIMD_THREADS", "TAICHIMD_DEVICE_LOOPS")
 """Environment variables that a result tells with its command."""
 COMPUTES = ("taichimd", "potentials", "examples", "tests/support", "validation", ":!validation/results")

@@ -37,7 +37,7 @@ from taichimd.program.batchable import errors_name
 from taichimd.program.results import require_finite
 
 if TYPE_CHECKING:
-    from taichimd.program.engine import Engine
+    from taichimd.program.system import System
 
 _FILES_OF_A_RUN = 4
 """Open ones: lock, table, trajectory, and one more for a moment."""
@@ -181,7 +181,7 @@ def ensemble_of(job: Job) -> Ensemble:
     return job.settings.ensemble.make(ramp_of(job.settings, job.checkpoint, job.steps))
 
 
-def put_state(engine: "Engine", job: Job) -> None:
+def put_state(engine: "System", job: Job) -> None:
     """Bring an engine, or a system of several, to where a job begins."""
     checkpoint, bath = job.checkpoint, job.settings.ensemble
     if checkpoint is not None:
@@ -208,7 +208,7 @@ def compiled(engine: Any, console: Console) -> float:
     return seconds
 
 
-def simulation_of(engine: "Engine", job: Job) -> Simulation:
+def simulation_of(engine: "System", job: Job) -> Simulation:
     """A simulation in the first state of a job.
 
     Raises:

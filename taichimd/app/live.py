@@ -30,7 +30,7 @@ from taichimd.program.totals import LABORATORY, centre_of_mass
 from taichimd.system.velocities import drift_share
 
 if TYPE_CHECKING:
-    from taichimd.program.engine import Engine
+    from taichimd.program.system import System
 
 _STILL = 1e-12
 """Share of the kinetic energy: a centre of mass with less is at rest, but for rounding."""
@@ -57,7 +57,7 @@ class Observations(Sampler):
         summaries: status and note of each observable, once they are written.
     """
 
-    def __init__(self, engine: "Engine", plan: Plan) -> None:
+    def __init__(self, engine: "System", plan: Plan) -> None:
         check_forcefield(plan, engine.forcefield)
         check_system(plan, engine.symbols, engine.masses, engine.cell, engine.pbc, engine.fixed)
         self.plan, self.every, self._seen = plan, plan.every, -1

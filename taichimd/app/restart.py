@@ -24,7 +24,6 @@ _NEEDED = ("timestep", "every")
 """Settings that every version has written, and a restart goes on from."""
 
 if TYPE_CHECKING:
-    from taichimd.program.engine import Engine
     from taichimd.program.system import System
 
 
@@ -140,7 +139,7 @@ def acting_of(checkpoint: Checkpoint | None, ensemble: Ensemble) -> list[GroupBa
     return [of_record(one) for one in checkpoint.bath.get("acting", [])]
 
 
-def resume(engine: "Engine", checkpoint: Checkpoint, ensemble: Ensemble) -> None:
+def resume(engine: "System", checkpoint: Checkpoint, ensemble: Ensemble) -> None:
     """Put the state of a checkpoint into an engine; a bath only into one that can go on from it."""
     engine.set_state(
         positions=checkpoint.positions,
@@ -152,7 +151,7 @@ def resume(engine: "Engine", checkpoint: Checkpoint, ensemble: Ensemble) -> None
     engine.set_atom_states(checkpoint.states)
 
 
-def set_first_velocities(engine: "Engine", atoms: Atoms, temperature: float, seed: int) -> None:
+def set_first_velocities(engine: "System", atoms: Atoms, temperature: float, seed: int) -> None:
     """Give an engine the velocities of its structure, or draw Maxwell-Boltzmann velocities if there are none.
 
     Args:

@@ -13,7 +13,7 @@ from taichimd.program.results import NotCopied, Thermo
 from taichimd.settings.run import SETTINGS
 
 if TYPE_CHECKING:
-    from taichimd.program.engine import Engine
+    from taichimd.program.system import System
 
 
 class SimulatedSystem(NotCopied):
@@ -25,7 +25,7 @@ class SimulatedSystem(NotCopied):
         origin_fs, origin_step: time, and step counter, from which the steps of this time step count.
     """
 
-    engine: "Engine"
+    engine: "System"
     _structure: Atoms
 
     def _start(self, timestep: float) -> None:

@@ -39,7 +39,7 @@ from taichimd.system.constraints import fix, fixed_atoms
 from taichimd.system.overlaps import notes_on_overlap
 
 if TYPE_CHECKING:
-    from taichimd.program.engine import Engine
+    from taichimd.program.system import System
 
 
 class Simulation(SimulatedSystem):
@@ -127,7 +127,7 @@ class Simulation(SimulatedSystem):
         for remark in [*of_groups, *self._begin(engine, atoms, given)]:
             warnings.warn(printable(remark), TaichimdWarning, stacklevel=2)
 
-    def _begin(self, engine: "Engine", atoms: Atoms, given: Sequence[Any]) -> list[str]:
+    def _begin(self, engine: "System", atoms: Atoms, given: Sequence[Any]) -> list[str]:
         """Take a new engine of these atoms, give it velocities, and keep what the engine does not tell."""
         self.engine = engine
         self._settings = settings = dict(zip(NOT_OF_THE_ENGINE, given, strict=True))
@@ -137,7 +137,7 @@ class Simulation(SimulatedSystem):
         return told + of_system(atoms, engine.forcefield, engine.ensemble, self.timestep)
 
     @classmethod
-    def from_engine(cls, engine: "Engine", *, timestep: float | None = None) -> "Simulation":
+    def from_engine(cls, engine: "System", *, timestep: float | None = None) -> "Simulation":
         """A simulation of an engine whose state is already set.
 
         Args:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from taichimd.core.errors import CheckpointError
 from taichimd.forcefields.spec import is_code, split_spec
-from taichimd.forcefields.term import digest
+from taichimd.forcefields.user_files import digest
 from taichimd.settings.trust_option import OPTION
 from taichimd.settings.types import each
 

@@ -21,6 +21,7 @@ try:
 except ImportError:  # not on Windows
     grp = pwd = None  # type: ignore[assignment]
 
+RUNTIMES = ("taichi", "quadrants")
 _PLACES = {"taichi": ("taichi", "ticache"), "quadrants": ("quadrants", "qdcache")}
 """Folders of the runtimes in the user's cache folder."""
 _ROOM = 64 * 2**20

@@ -32,7 +32,7 @@ from taichimd.core.errors import (
     TaichimdWarning,
 )
 from taichimd.core.exclusive import PROCESS, exclusive
-from taichimd.core.kernel_cache import place_for_kernels, settle_home
+from taichimd.core.kernel_cache import RUNTIMES, place_for_kernels, settle_home
 from taichimd.core.processes import take_device
 from taichimd.core.signals import interrupted
 from taichimd.core.tracing import keep_lookups, quick_frames
@@ -47,7 +47,7 @@ TESTED = ("1.3", "1.4")
 def _choose() -> tuple[str, str]:
     """Name of the runtime, and why it is this one."""
     if asked := os.environ.get("TAICHIMD_RUNTIME"):
-        if asked not in ("taichi", "quadrants"):
+        if asked not in RUNTIMES:
             raise BackendError(f"TAICHIMD_RUNTIME is '{asked}', expected 'taichi' or 'quadrants'")
         return asked, "TAICHIMD_RUNTIME says so"
     if not find_spec("quadrants"):

@@ -25,7 +25,8 @@ from typing import Any
 
 import numpy as np
 
-RUNTIMES = ("taichi", "quadrants")
+from taichimd.core.kernel_cache import RUNTIMES
+
 _BY_NAME = (*RUNTIMES, "numpy", "scipy", "sympy", "mpmath", "ase")
 _STDLIB = sysconfig.get_paths()["stdlib"]
 _USER, _DERIVED = "taichimd_user_", "taichimd_derived_"

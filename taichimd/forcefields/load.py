@@ -1,26 +1,24 @@
 """From what a user writes to a force field: a file, a shipped name, a Python object."""
 
-import importlib.util
+import importlib
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from os import PathLike
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from taichimd.core.errors import ParameterFileError, SettingsError, TaichimdError, TaichimdWarning
+from taichimd.core.errors import ParameterFileError, SettingsError, TaichimdWarning
 from taichimd.forcefields import library
 from taichimd.forcefields.base import Contribution, ForceField
 from taichimd.forcefields.contract import ExternalPotential
 from taichimd.forcefields.formats.header import Header
-from taichimd.forcefields.references import USER
-from taichimd.forcefields.siblings import FromSource, imported_beside, siblings
-from taichimd.forcefields.source import line_in
+from taichimd.forcefields.siblings import imported_beside, siblings
 from taichimd.forcefields.spec import is_code, read_options, split_spec
-from taichimd.forcefields.term import Source, digest
+from taichimd.forcefields.term import Source
+from taichimd.forcefields.user_files import digest, loaded, told
 
 _MAKERS = {
     ".tersoff": ("tersoff", "Tersoff"), ".sw": ("stillinger_weber", "StillingerWeber"),
@@ -157,36 +155,13 @@ def _with_header(forcefield: ForceField, header: Header) -> ForceField:
     return replace(forcefield, contributions=tuple(parts))
 
 
-_modules: dict[tuple[str, str | None], ModuleType] = {}
-"""Modules of users' files, by absolute path and SHA-256: what is unpickled needs the same functions."""
-
-
-def module_of(path: str, sha256: str | None) -> ModuleType:
-    """The module of a user's file, loaded if this process has not loaded it.
-
-    Args:
-        path: absolute.
-        sha256: what the file had when the force field was pickled.
-
-    Raises:
-        ParameterFileError: the file is not there, has changed, or cannot be loaded.
-    """
-    if (path, sha256) in _modules:
-        return _modules[path, sha256]
-    if digest(path) != sha256:
-        gone = "is not there" if not Path(path).is_file() else "has changed"
-        raise ParameterFileError(f"{path} {gone}, and a pickled force field needs it as it was; load it anew")
-    with siblings(Path(path).parent):
-        return _loaded(Path(path))
-
-
 def _from_python(file: Path, name: str) -> ForceField:
     if not file.is_file():
         raise ParameterFileError(f"{file}: no such file")
     path, source = file.resolve(), Source(str(file), digest(file))
     with siblings(path.parent):
         before = set(sys.modules)
-        found = _from_file(_named(_loaded(file), file, name), source)
+        found = _from_file(_named(loaded(file), file, name), source)
         beside = (Source(str(one), digest(one)) for one in imported_beside(path.parent, before))
         files = (Source(str(path), source.sha256), *found.python_files, *beside)
         return replace(found, python_files=tuple(dict.fromkeys(files)))
@@ -194,52 +169,8 @@ def _from_python(file: Path, name: str) -> ForceField:
 
 def _named(module: ModuleType, file: Path, name: str) -> ForceField:
     """The force field of that name; what making it raises is told with file and line."""
-    with _told(file):
+    with told(file):
         return _forcefield_of(module, file, name)
-
-
-def _loaded(file: Path) -> ModuleType:
-    """The module of a user's file, executed anew."""
-    # Absolute: the runtime reads the source later, when the current folder may be another one.
-    path = file.resolve()
-    module_name = f"{USER}{file.stem}"
-    loader = FromSource(module_name, str(path))
-    specification = importlib.util.spec_from_file_location(module_name, path, loader=loader)
-    assert specification is not None
-    module = importlib.util.module_from_spec(specification)
-    key = str(path), digest(path)
-    with _told(file):
-        sys.modules[module_name] = module
-        loader.exec_module(module)
-    _modules[key] = module
-    return module
-
-
-@contextmanager
-def _told(file: Path) -> Iterator[None]:
-    """Turn what a user's file raises into one line with the file and the line."""
-    try:
-        yield
-    except TaichimdError:
-        raise  # says file and line itself
-    except SystemExit as error:
-        raise ParameterFileError(
-            f"{_at(file, error)} ends the program while the file is read; put that below "
-            'if __name__ == "__main__":'
-        ) from error
-    except Exception as error:
-        raise ParameterFileError(f"{_at(file, error)}: {type(error).__name__}: {_text(error)}") from error
-
-
-def _at(file: Path, error: BaseException) -> str:
-    """The file, and the line of it that an exception went through."""
-    line = line_in(error, str(file.resolve()))
-    return str(file) if line is None else f"{file} line {line}"
-
-
-def _text(error: Exception) -> str:
-    """Of an exception; of a `SyntaxError` without the place, which is said already."""
-    return str(error.msg) if isinstance(error, SyntaxError) else str(error)
 
 
 def _from_file(forcefield: ForceField, file: Source) -> ForceField:

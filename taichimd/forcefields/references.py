@@ -11,9 +11,8 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 from taichimd.core.errors import ParameterFileError, SettingsError
+from taichimd.forcefields.user_files import USER, digest, module_of
 
-USER = "taichimd_user_"
-"""Begins the name of a module that was loaded from a user's file."""
 _MADE = "()"
 
 
@@ -38,8 +37,6 @@ class Reference:
         Raises:
             ParameterFileError: the file or module is not there, has changed, or lacks the function.
         """
-        from taichimd.forcefields.load import module_of
-
         where = self.file or self.module
         try:
             found: Any = (
@@ -88,8 +85,6 @@ def _reference(space: Mapping[str, Any], steps: tuple[tuple[str, Any], ...]) -> 
     module = str(space["__name__"])
     if not module.startswith(USER):
         return Reference(module, None, None, steps)
-    from taichimd.forcefields.term import digest
-
     return Reference(None, str(space["__file__"]), digest(space["__file__"]), steps)
 
 

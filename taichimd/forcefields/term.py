@@ -1,12 +1,10 @@
 """One term of a force field with all that its record says."""
 
-import hashlib
 import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from math import isinf
-from pathlib import Path
 from typing import Any, ClassVar
 
 from ase import Atoms
@@ -15,6 +13,7 @@ from taichimd.forcefields.code import Code, code_of, label
 from taichimd.forcefields.references import reference_to, restored
 from taichimd.forcefields.table import Table
 from taichimd.forcefields.truncate import truncated
+from taichimd.forcefields.user_files import digest
 
 PAIR, TRIPLET, BOND_ORDER, ANGLE, PASSES = "pair", "triplet", "bond order", "angle", "passes"
 QUEUED = "queued"
@@ -46,12 +45,6 @@ def about(file: Any) -> dict[str, Any]:
     source = source_of(file.path)
     known = {"citation": header.citation, "doi": header.doi, "source": source}
     return {"name": file.path.name, **known, "valid_range": header.valid_range, "cautions": header.warnings}
-
-
-def digest(path: str | os.PathLike[str]) -> str | None:
-    """SHA-256 of a file's bytes; None of what is no file."""
-    file = Path(path)
-    return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else None
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from taichimd.core.units import PS
 from taichimd.observables.plan import Plan
 
 if TYPE_CHECKING:
-    from taichimd.program.engine import Engine
+    from taichimd.program.system import System
 
 
 class ObservedRun:
@@ -27,7 +27,7 @@ class ObservedRun:
         doubts: status of observables that something in the run spoils, by their names.
     """
 
-    def __init__(self, engine: "Engine", plan: Plan) -> None:
+    def __init__(self, engine: "System", plan: Plan) -> None:
         self.engine, self.plan = engine, plan
         self.species = sorted(set(engine.symbols))
         self.kinds = np.array([self.species.index(symbol) for symbol in engine.symbols], np.int32)

@@ -8,6 +8,7 @@ from ase import Atoms
 from taichimd.forcefields.base import ForceField
 from taichimd.program.engine import Engine
 from taichimd.program.results import require_finite
+from taichimd.program.system import System
 
 
 class EnergyTerms:
@@ -20,9 +21,9 @@ class EnergyTerms:
         engine: of any force field.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: System) -> None:
         self._engine = engine
-        self._engines: list[Engine] = []
+        self._engines: list[System] = []
 
     def values(self) -> dict[str, float]:
         """Energy of each contribution; of one that knows its terms, of each term.
@@ -52,7 +53,7 @@ class EnergyTerms:
                 found[name] = energy
         return found
 
-    def _engine_of(self, contribution: Any) -> Engine:
+    def _engine_of(self, contribution: Any) -> System:
         whole = self._engine
         if len(whole.forcefield.contributions) == 1 or not all(term.local for term in contribution.terms):
             return whole

@@ -1,5 +1,6 @@
 """Runs of a thermal conductivity, one or several in a launch: equilibration, then samples of the current."""
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import monotonic
@@ -9,14 +10,21 @@ from typing import Any
 import numpy as np
 from ase import Atoms
 
+from taichimd.app.loop import Watched, run_loop
+from taichimd.app.notes import of_system
 from taichimd.app.observer import Observer, Sampler
+from taichimd.app.restart import set_first_velocities
 from taichimd.app.simulated_system import SimulatedSystem
-from taichimd.app.simulation import Simulation, Simulations
+from taichimd.app.simulation import Simulation
 from taichimd.core.arrays import Array
+from taichimd.core.errors import TaichimdWarning
+from taichimd.core.printable import printable
 from taichimd.core.units import KB
-from taichimd.ensembles.registry import Langevin, NoseHoover
+from taichimd.ensembles.registry import Ensemble, Langevin, NoseHoover
 from taichimd.estimators.average import average_of
 from taichimd.observables.samplers.sum_series import SumSeries
+from taichimd.program.batch import Batch
+from taichimd.program.engine import Engine
 from taichimd.system.velocities import drift
 from taichimd.transport.runs import RunSamples, RunUnderWay
 from taichimd.transport.settings import KappaSettings
@@ -89,10 +97,15 @@ class _Stages:
     keep: Callable[[int, RunUnderWay], None]
 
     def go(
-        self, each: Any, steps: int, what: str, starts: Sequence[Array], currents: Sequence[Current] = ()
+        self,
+        stepper: Engine | Batch,
+        each: Sequence[Simulation],
+        steps: int,
+        what: str,
+        starts: Sequence[Array],
+        currents: Sequence[Current] = (),
     ) -> bool:
         """A stage of all runs to its end; whether it has come there."""
-        several = len(self.numbers) > 1
         looks: list[Current | None] = list(currents) or [None] * len(self.numbers)
         for number, one, current in zip(self.numbers, each, looks, strict=True):
             if number in self.begun and self.begun[number].stage == what:
@@ -104,19 +117,27 @@ class _Stages:
                     self.keep(number, under_way(one, what, start, current))
 
         tell = Tell(lambda fraction: self.progress(self.numbers[-1], what, fraction), save, steps)
-        looking: dict[str, Any] = {"observers": [tell], "samplers": currents}
-        if several:
-            looking = {"progress": tell, "samplers": [[current] for current in currents]}
-        left, stepper = steps - each[0].step, each if several else each[0]
-        finished = (
-            not left or stepper.run(left, every=steps, should_stop=self.should_stop, **looking).finished
-        )
+        watched = [
+            Watched(one, samplers=() if current is None else (current,))
+            for one, current in zip(each, looks, strict=True)
+        ]
+        left, finished = steps - stepper.step, True
+        if left:
+            finished = run_loop(
+                stepper,
+                watched,
+                left,
+                every=steps,
+                should_stop=self.should_stop,
+                report_first=True,
+                of_all=(tell,),
+            ).finished
         errors = [one.engine.error for one in each if one.engine.error is not None]
         if errors or not finished:
             save()
         for error in errors:
             raise error
-        return bool(finished)
+        return finished
 
 
 def sample_runs(
@@ -144,35 +165,32 @@ def sample_runs(
     Raises:
         BlowUpError: a run that has left physics; the others are kept.
     """
-    n, temperature = len(numbers), settings.temperature
     names = ("timestep", "backend", "precision", "decomposition")
     common: dict[str, Any] = {name: getattr(settings, name) for name in names}
+    systems = [system] * len(numbers)
     of = _Stages(numbers, should_stop, progress, begun, keep)
     if not begun or {one.stage for one in begun.values()} == {EQUILIBRATION}:
         seeds = [settings.seed_of(number) for number in numbers]
-        baths = [Langevin(temperature, seed=seed) for seed in seeds]
-        warm: Any
-        if n > 1:
-            warm = Simulations(
-                [system] * n, potential, temperature=temperature, seed=seeds, ensemble=baths, **common
-            )
-        else:
-            alone: dict[str, Any] = {"temperature": temperature, "seed": seeds[0], "ensemble": baths[0]}
-            warm = [Simulation(system, potential, **alone, **common)]
+        baths = [Langevin(settings.temperature, seed=seed) for seed in seeds]
+        warmer, warm = _together(systems, potential, common, ensembles=baths)
+        for remark in of_system(system, potential, baths[0], settings.timestep):
+            warnings.warn(printable(remark), TaichimdWarning, stacklevel=2)
+        for one, seed in zip(warm, seeds, strict=True):
+            set_first_velocities(one.engine, system, settings.temperature, seed)
         steps = max(1, round(settings.equilibrate / settings.timestep))
-        if not of.go(warm, steps, EQUILIBRATION, [system.positions] * n):
+        if not of.go(warmer, warm, steps, EQUILIBRATION, [system.positions] * len(numbers)):
             return None
         before = [one.positions() for one in warm]
         # The noise has left the centre of mass moving, which would carry energy along.
         velocities = [one.velocities() - drift(one.engine.masses, one.velocities()) for one in warm]
-        each = _production(system, potential, settings, n, common)
+        stepper, each = _production(systems, potential, settings, common)
         for one, x, v in zip(each, before, velocities, strict=True):
             one.engine.set_state(positions=x, velocities=v)
     else:
         before = [begun[number].start for number in numbers]
-        each = _production(system, potential, settings, n, common)
+        stepper, each = _production(systems, potential, settings, common)
     currents = [Current(len(system), settings.every) for _ in numbers]
-    if not of.go(each, settings.steps, settings.method, before, currents):
+    if not of.go(stepper, each, settings.steps, settings.method, before, currents):
         return None
     return [samples_of(*each_of, settings) for each_of in zip(currents, each, before, strict=True)]
 
@@ -200,15 +218,30 @@ def samples_of(
 
 
 def _production(
-    system: Atoms, potential: Any, settings: KappaSettings, n: int, common: dict[str, Any]
-) -> "Simulations | list[Simulation]":
-    from taichimd.program.engine import Engine
-
-    if n > 1:
-        return Simulations([system] * n, potential, **common)
-    more: dict[str, Any] = {}
+    systems: Sequence[Atoms], potential: Any, settings: KappaSettings, common: dict[str, Any]
+) -> tuple[Engine | Batch, list[Simulation]]:
+    """What samples the current: at constant energy, or with the driving force and its thermostat."""
     if settings.method == "hnemd":
-        more = {"driving_force": settings.force, "ensemble": NoseHoover(settings.temperature)}
-    of_engine = {name: value for name, value in common.items() if name != "timestep"}
-    engine = Engine(system, potential, **of_engine, **more)
-    return [Simulation.from_engine(engine, timestep=settings.timestep)]
+        return _together(
+            systems, potential, common, [NoseHoover(settings.temperature)], driving_force=settings.force
+        )
+    return _together(systems, potential, common, None)
+
+
+def _together(
+    systems: Sequence[Atoms],
+    potential: Any,
+    common: dict[str, Any],
+    ensembles: Sequence[Ensemble] | None,
+    **alone: Any,
+) -> tuple[Engine | Batch, list[Simulation]]:
+    """What advances systems, and a simulation of each; `alone` is what one system alone can have."""
+    own = {name: value for name, value in common.items() if name != "timestep"}
+    stepper: Engine | Batch
+    if len(systems) == 1:
+        ensemble = None if ensembles is None else ensembles[0]
+        stepper = Engine(systems[0], potential, ensemble=ensemble, **own, **alone)
+    else:
+        stepper = Batch(systems, potential, ensembles=ensembles, **own, **alone)
+    each = [Simulation.from_engine(one, timestep=common["timestep"]) for one in stepper.members]
+    return stepper, each

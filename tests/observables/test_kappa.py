@@ -250,7 +250,7 @@ def test_hnemd_gives_the_engine_its_force_and_a_chain(monkeypatch):
             asked.append((driving_force, ensemble))
             super().__init__(*args, ensemble=ensemble, **options)
 
-    monkeypatch.setattr("taichimd.program.engine.Engine", Deaf)
+    monkeypatch.setattr("taichimd.transport.sampling.Engine", Deaf)
     settings = KappaSettings(**SHORT, method="hnemd", driving_force=1e-3, direction="y", runs=1, window=20.0)
     found = thermal_conductivity(ARGON, "Ar.lj", settings)
     (_, warm), (force, chain) = asked

@@ -11,6 +11,7 @@ from ase.build import bulk
 from ase.neighborlist import neighbor_list
 
 from taichimd import Simulation
+from taichimd.core.kernel_cache import RUNTIMES
 from taichimd.core.units import GPA, PS
 from taichimd.enumerate.reproducible_sum import RANGE
 from taichimd.estimators.transport import hnemd_conductivity
@@ -72,7 +73,7 @@ def test_result_files_are_json_with_provenance(tmp_path):
     assert '"values": [0.0, 1.0, 2.0]' in path.read_text(), "numbers of a list stay on one line"
 
 
-@pytest.mark.parametrize("runtime", common.RUNTIMES)
+@pytest.mark.parametrize("runtime", RUNTIMES)
 def test_suite_asks_more_of_the_runtime_that_promises_more(runtime):
     parts = {part.name: part for part in gpu_suite.planned(runtime)}
     assert ("--long" in parts["cross_backend"].arguments) == (runtime == "quadrants")

@@ -100,7 +100,12 @@ def measure(options: argparse.Namespace) -> None:
         system_name, n_atoms, ensemble, steps = CASES[name]
         steps = max(1, int(options.scale * steps))
         if system_name == "reaxff-water":
-            atoms, forcefield, timestep = water(options.data)
+            from ase import units
+
+            from validation.reaxff.systems import start
+
+            atoms, ffield = start(options.data, "water_6540.pdb", (1, 1, 1))
+            forcefield, timestep = taichimd.ReaxFF(ffield), 0.25 * units.fs
         else:
             system = SYSTEMS[system_name].system(n_atoms)
             atoms, forcefield, timestep = system.atoms, system.forcefield(), system.timestep
@@ -123,18 +128,6 @@ def measure(options: argparse.Namespace) -> None:
         digest = hashlib.sha256(b"".join(array.tobytes() for array in states)).hexdigest()
         found = {"case": name, "us": each, "compile_s": compiled, "sha256": digest}
         print(json.dumps(found), flush=True)
-
-
-def water(data: Path) -> tuple[Any, Any, float]:
-    """Atoms at 300 K, ReaxFF and time step of 6,540 atoms of water."""
-    from ase import units
-    from ase.io import read
-
-    import taichimd
-    from validation.systems import with_velocities
-
-    atoms = with_velocities(read(data / "water_6540.pdb"), 300.0, 1)
-    return atoms, taichimd.ReaxFF(data / "ffield.water"), 0.25 * units.fs
 
 
 def run_part(folder: Path, options: argparse.Namespace) -> list[dict[str, Any]]:

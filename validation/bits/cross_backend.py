@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from ase import Atoms, units
 
+from taichimd.core.kernel_cache import RUNTIMES
 from taichimd.validation.trajectories import BAR, growth_rate, separation
 from taichimd.validation.trajectories import snapshots as snapshots_of
 from validation import common, systems
@@ -60,7 +61,7 @@ def main() -> None:
     """Parse the command line; be the parent or a child."""
     parser = common.parser(__doc__)
     parser.add_argument("--backends", nargs="+", default=["cpu"], choices=["cpu", "cuda"])
-    parser.add_argument("--runtimes", nargs="+", default=[common.current_runtime()], choices=common.RUNTIMES)
+    parser.add_argument("--runtimes", nargs="+", default=[common.current_runtime()], choices=RUNTIMES)
     parser.add_argument(
         "--threads", nargs="+", type=int, default=[], help="compare these thread counts (CPU)"
     )

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from taichimd.core.kernel_cache import RUNTIMES
 from taichimd.validation.bits import differing_bits
 from validation import common
 
@@ -43,7 +44,7 @@ def main() -> None:
     """Parse the command line; be the parent or a child."""
     parser = common.parser(__doc__)
     parser.add_argument("--backends", nargs="+", default=["cpu"], choices=["cpu", "cuda"])
-    parser.add_argument("--runtimes", nargs="+", default=[common.current_runtime()], choices=common.RUNTIMES)
+    parser.add_argument("--runtimes", nargs="+", default=[common.current_runtime()], choices=RUNTIMES)
     parser.add_argument("--precision", default="float64", choices=BARS)
     parser.add_argument("--out", type=Path, default=common.RESULTS / "evaluate_backends.json")
     parser.add_argument("--child", nargs=2, metavar=("BACKEND", "RESULT"), help=argparse.SUPPRESS)

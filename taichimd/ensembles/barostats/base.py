@@ -81,6 +81,10 @@ class CellMotion(Ensemble):
             raise SettingsError(f"period = {self.period!r}: expected a whole number above 0 (steps)")
         if self.control not in CONTROLS:
             raise SettingsError(f"control = {self.control!r}: expected one of {', '.join(CONTROLS)}")
+        self._check_axes()
+
+    def _check_axes(self) -> None:
+        """Raise a SettingsError for axes that do not fit the control or the pressures."""
         axes = f"axes (--cell-axes) = {self.axes!r}"
         if not _are_axes(self.axes):
             raise SettingsError(f'{axes}: expected some of x, y and z, such as "xy"')
