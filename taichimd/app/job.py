@@ -156,7 +156,7 @@ def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Pat
     saved = checkpoint.atoms()
     checkpoint, rested = at_rest(checkpoint, settings)
     checkpoint, drawn = redrawn(checkpoint, settings, steps)
-    atoms = checkpoint.atoms()
+    atoms = checkpoint.atoms(folded=True)
     observing.check(plan, atoms, forcefield)
     notes += rested + drawn + new_bath(settings, checkpoint) + cut_ramp(settings, checkpoint, steps)
     notes += told + before_run(settings, atoms, forcefield)

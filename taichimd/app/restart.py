@@ -143,6 +143,7 @@ def resume(engine: "System", checkpoint: Checkpoint, ensemble: Ensemble) -> None
     """Put the state of a checkpoint into an engine; a bath only into one that can go on from it."""
     engine.set_state(
         positions=checkpoint.positions,
+        turns=checkpoint.turns,
         velocities=checkpoint.velocities,
         forces=checkpoint.forces,
         step=checkpoint.step,

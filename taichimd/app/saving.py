@@ -61,7 +61,8 @@ def state_of(simulation: SimulatedSystem) -> dict[str, Any]:
     engine = simulation.engine
     return {
         "step": engine.step,
-        "positions": engine.positions(),
+        "positions": engine.folded_positions(),
+        "turns": engine.turns,
         "velocities": engine.velocities(),
         "forces": engine.forces(),
         "cell": engine.cell,
@@ -165,7 +166,7 @@ def start_from(
         remarks += told
         checkpoint = replace(checkpoint, bath={k: v for k, v in checkpoint.bath.items() if k != "acting"})
     engine = Engine(
-        checkpoint.atoms(),
+        checkpoint.atoms(folded=True),
         potential,
         ensemble=ensemble,
         fixed=checkpoint.fixed,

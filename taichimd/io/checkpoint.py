@@ -21,6 +21,7 @@ from taichimd.io.checked import Meta, fault_of
 from taichimd.io.files import write_atomically
 from taichimd.io.npz import DamagedFileError, read_arrays, text_of
 from taichimd.system.constraints import fix, fixed_atoms
+from taichimd.system.folding import shifts
 
 FORMAT = 1
 METROPOLIS = "metropolis"
@@ -29,7 +30,7 @@ _META = (
     "step", "settings", "potential_hash", "clock", "last_step", "first_total", "versions", "bath", "ramp",
     "counted_from", "potential",
 )  # fmt: skip
-_OBSERVED, _STATES, _FIXED = "observed.", "state.", "fixed"
+_OBSERVED, _STATES, _FIXED, _TURNS = "observed.", "state.", "fixed", "turns"
 _VECTORS = ("positions", "velocities", "forces")
 _ARRAYS = (*_VECTORS, "cell", "pbc", "numbers", "masses")
 
@@ -40,7 +41,7 @@ class Checkpoint:
 
     Attributes:
         step: MD step.
-        positions: (n, 3) Å, never wrapped.
+        positions: (n, 3) Å, as the device has them: never wrapped, but for `turns`.
         velocities: (n, 3) internal units.
         forces: (n, 3) eV/Å at `positions`: stored, because recomputing may differ in the last bit on another
             device.
@@ -62,6 +63,7 @@ class Checkpoint:
         observed: arrays of what the run observes (`Observations.save`); empty without.
         fixed: (n,) which atoms are fixed; None if none is, as in every checkpoint of earlier versions.
         states: (n,) each, what the force field keeps of the atoms (`Engine.atom_states`).
+        turns: (n, 3) whole cells by which atoms were folded in a long run; None if none was.
     """
 
     step: int
@@ -85,6 +87,7 @@ class Checkpoint:
     observed: dict[str, Any] = field(default_factory=dict)
     fixed: NDArray[np.bool_] | None = None
     states: dict[str, Array] = field(default_factory=dict)
+    turns: NDArray[np.int64] | None = None
 
     @property
     def of_markov_chain(self) -> bool:
@@ -96,9 +99,16 @@ class Checkpoint:
         """Chemical symbols of the atoms."""
         return list(Atoms(self.numbers).symbols)
 
-    def atoms(self) -> Atoms:
-        """The system as ASE atoms with velocities, and `FixAtoms` where atoms are fixed."""
-        atoms = Atoms(self.numbers, positions=self.positions, cell=self.cell, pbc=self.pbc)
+    def atoms(self, *, folded: bool = False) -> Atoms:
+        """The system as ASE atoms with velocities, and `FixAtoms` where atoms are fixed.
+
+        Args:
+            folded: `positions` as they are, for an engine; else atoms are where their paths have led them.
+        """
+        x = self.positions
+        if self.turns is not None and not folded:
+            x = x + shifts(self.turns, self.cell)
+        atoms = Atoms(self.numbers, positions=x, cell=self.cell, pbc=self.pbc)
         atoms.set_masses(self.masses)
         atoms.set_velocities(self.velocities)
         fix(atoms, self.fixed)
@@ -116,6 +126,8 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     meta["format"] = FORMAT
     arrays |= {f"{_OBSERVED}{key}": value for key, value in checkpoint.observed.items()}
     arrays |= {f"{_STATES}{key}": value for key, value in checkpoint.states.items()}
+    if checkpoint.turns is not None:
+        arrays[_TURNS] = checkpoint.turns
     if checkpoint.fixed is not None:
         arrays[_FIXED] = checkpoint.fixed
     write_atomically(path, lambda file: np.savez(file, meta=np.array(json.dumps(meta)), **arrays))
@@ -191,6 +203,7 @@ def _checked_arrays(arrays: dict[str, Array]) -> dict[str, Any]:
         "cell": saved_array(arrays, "cell", "f", 3, 3),
         "pbc": saved_array(arrays, "pbc", "b", 3),
         "fixed": saved_array(arrays, _FIXED, "b", n) if _FIXED in arrays else None,
+        "turns": saved_array(arrays, _TURNS, "i", n, 3) if _TURNS in arrays else None,
     }
     if n == 0 or not ((found["numbers"] > 0) & (found["numbers"] < len(chemical_symbols))).all():
         raise CheckpointError("numbers are no atomic numbers of one atom or more")

@@ -273,8 +273,7 @@ class VerletList:
                 )
             raise CapacityError(
                 f"{n} atoms with periodic images up to {most.tolist()} cells away do not fit 32-bit list "
-                "entries; wrap the positions into the cell (after a long run: begin a new one with its last frame "
-                "wrapped), or use fewer atoms"
+                "entries; wrap the positions into the cell, or use fewer atoms"
             )
         grown = not np.array_equal(most, self.most_image)
         self.most_image, self.sort.most_image = most, ti.Vector(most.tolist())

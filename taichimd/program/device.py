@@ -203,6 +203,11 @@ class Device:
         self.jumped(True)
         self.call(self._run.moved, self.system())
 
+    def folded(self) -> None:
+        """Atoms went to other images of their places: lists are void, and last digits of forces change."""
+        self.forces_known = self.evaluated = False
+        self.lists.outdate()
+
     def jumped(self, jumped: bool) -> None:
         """Whether the next evaluation beside a run is of other positions than the last one."""
         for one in self.evaluators:

@@ -41,7 +41,7 @@ class EnergyTerms:
         found: dict[str, float] = {}
         for one, engine in zip(contributions, self._engines, strict=True):
             if engine is not self._engine:
-                engine.set_state(positions=self._engine.positions(), cell=self._engine.cell)
+                engine.set_state(positions=self._engine.folded_positions(), cell=self._engine.cell)
             charged = engine.forcefield.charged
             terms = engine.energy_terms() if charged else {one.name: engine.thermo().potential}
             if not isfinite(total := sum(terms.values())):

@@ -5,6 +5,7 @@ from math import fsum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from taichimd.core import units
 from taichimd.core.arrays import Array
@@ -12,6 +13,7 @@ from taichimd.core.errors import SettingsError, TaichimdError
 from taichimd.core.matrix3 import determinant
 from taichimd.program.device import Device
 from taichimd.program.extract import Extract
+from taichimd.program.folds import unfolded_state
 from taichimd.program.heat import HeatCurrent
 from taichimd.program.results import Evaluation, NotCopied, Thermo
 from taichimd.program.totals import stress_of
@@ -23,6 +25,7 @@ from taichimd.system.checks import (
     check_vectors,
 )
 from taichimd.system.constraints import of_free
+from taichimd.system.folding import shifts
 from taichimd.system.frame import Frame, make_frame
 from taichimd.system.state import State
 
@@ -72,9 +75,21 @@ class System(NotCopied):
     # State, in the user's order and in float64.
 
     def positions(self) -> Array:
-        """(n, 3) angstrom, never folded into the cell."""
+        """(n, 3) angstrom, not wrapped."""
         stopped = self.systems.stopped.get(self.number)
-        return self._vectors("pos") if stopped is None else stopped.positions.copy()
+        if stopped is not None:
+            return stopped.positions.copy()
+        found, turns = self._vectors("pos"), self.turns
+        return found if turns is None else found + shifts(turns, self.cell)
+
+    @property
+    def turns(self) -> NDArray[np.int64] | None:
+        """(n, 3) cells by which `folded_positions` have been folded (`system.folding`); None if none was."""
+        return None if self.error is not None else self.systems.state.turns_of(self._part)
+
+    def folded_positions(self) -> Array:
+        """(n, 3) angstrom, `positions` less turns times cell vectors: with `turns` all bits of the state."""
+        return self.positions() if self.turns is None else self._vectors("pos")
 
     def velocities(self) -> Array:
         """(n, 3) angstrom per internal time unit (ASE's)."""
@@ -112,6 +127,7 @@ class System(NotCopied):
         self,
         *,
         positions: Array | None = None,
+        turns: NDArray[Any] | None = None,
         velocities: Array | None = None,
         forces: Array | None = None,
         step: int | None = None,
@@ -122,6 +138,7 @@ class System(NotCopied):
 
         Args:
             positions: angstrom.
+            turns: cells by which these positions have been folded; None: they are not folded.
             velocities: angstrom per internal time unit; those of fixed atoms become 0.
             forces: eV/angstrom, of these positions (a restart); computed when needed if None, and in a batch.
             step: the step counter, of a batch that of all systems.
@@ -134,6 +151,9 @@ class System(NotCopied):
         """
         systems, number = self.systems, self.number
         if cell is not None and not np.array_equal(cell, self.cell):
+            if positions is None and self.turns is not None:
+                # In another cell turns would be other vectors.
+                positions = self.positions()
             systems.set_cells({number: np.array(cell, float)})
         if positions is not None:
             positions = np.asarray(positions, float)
@@ -141,6 +161,9 @@ class System(NotCopied):
             check_turns(positions, systems.cells.frame(number))
             check_digits(positions, self.precision)
             systems.set_vectors("pos", {number: positions})
+            if turns is not None:
+                check_shape(np.asarray(turns), self.n_atoms, "turns")
+                systems.state.add_turns(self._part, np.asarray(turns, np.int64))
         if velocities is not None:
             velocities = np.asarray(velocities, float)
             check_vectors(velocities, self.n_atoms, "velocity", "velocities")
@@ -275,7 +298,7 @@ class System(NotCopied):
         self._check_going()
         systems = self.systems
         systems.evaluate()
-        state, outputs = systems.state, self.device.outputs
+        state, outputs = unfolded_state(systems.state, systems.cells), self.device.outputs
         if not state.batch:
             take(state, *outputs)
             return

@@ -33,6 +33,7 @@ from taichimd.program.accepted import accepted, check_system
 from taichimd.program.batchable import called
 from taichimd.program.decomposition import by_tuple, choose
 from taichimd.program.device import Device, Energy
+from taichimd.program.folds import fold_far_atoms
 from taichimd.program.groups import Choice
 from taichimd.program.results import NotCopied
 from taichimd.program.system import System
@@ -46,6 +47,7 @@ from taichimd.system.checks import (
     check_steps,
 )
 from taichimd.system.constraints import check_fixed, of_free
+from taichimd.system.folding import is_time, next_look
 from taichimd.system.frame import make_frame
 from taichimd.system.state import State
 
@@ -259,7 +261,10 @@ class Systems(NotCopied):
     # Other states.
 
     def set_vectors(self, name: str, values: Mapping[int, Array]) -> None:
-        """Other positions ("pos"), velocities ("vel") or forces ("force") of some systems, (n, 3) each."""
+        """Other "pos" (none is folded), "vel" or "force" of some systems, (n, 3) each, as of `vectors`."""
+        if name == "pos":
+            for number in values:
+                self.state.forget_turns(self.state.parts[number])
         if self.state.batch:
             of_all = self.state.get(name)
             for number, own in values.items():
@@ -343,11 +348,21 @@ class Systems(NotCopied):
             bath.ensemble.check_timestep(timestep)
         if self.baths.groups is not None:
             self.baths.groups.check_timestep(timestep)
+        last = self.step + n_steps
+        while self.step < last and self.alive:
+            if is_time(self.step) and fold_far_atoms(self.state, self.cells, self.alive):
+                self.forget()
+                self.device.folded()
+            # A piece ends where atoms may be folded next: pieces have no influence on the bits.
+            self._advance(min(last, next_look(self.step)) - self.step, float(timestep))
+
+    def _advance(self, n_steps: int, timestep: float) -> None:
+        """So many steps, in which no atom is folded."""
         with self.evaluating():
             self.device.need_forces()
             self.device.settle()
             self.forget()
-            for step, blown in self.device.steps(self.step, n_steps, float(timestep), self._renew):
+            for step, blown in self.device.steps(self.step, n_steps, timestep, self._renew):
                 self.step = step
                 if blown == SPENT:
                     self.stop_spent()

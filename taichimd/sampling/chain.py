@@ -20,10 +20,10 @@ from taichimd.program.results import NotCopied, Thermo
 from taichimd.program.totals import stress_of
 from taichimd.sampling.best_moves import best_moves
 from taichimd.sampling.conditions import check_ensemble, refused
-from taichimd.sampling.group import Group
 from taichimd.sampling.kinds import ALL, first_move
 from taichimd.sampling.metropolis import Metropolis
 from taichimd.sampling.rates import Rate
+from taichimd.sampling.sweep import Group
 from taichimd.system.overlaps import notes_on_overlap
 
 if TYPE_CHECKING:

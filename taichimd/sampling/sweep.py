@@ -1,4 +1,4 @@
-"""A sweep of one chain or several: trial moves of the atoms, then of the volume.
+"""Chains whose systems are on one device, and their sweeps: trial moves of the atoms, then of the volume.
 
 Kernels and evaluations are of all systems at once. Each chain decides for itself, on the host, with its own
 random numbers, so that its bits do not depend on the other chains.
@@ -30,20 +30,23 @@ are of the board."""
 NUMBERS = BOARD + 11
 
 
-class Sweep:
-    """Trial moves of chains at the same sweep, whose settings differ in temperatures, step sizes and seeds.
+class Group:
+    """Systems of chains on one device, whose settings differ in temperatures, step sizes and seeds.
+
+    It does not hold the chains, which hold it: else the device's memory would wait for the garbage collector.
 
     Args:
-        systems: of chains, under one force field.
+        systems: of each chain, under one force field.
         kind: of their moves.
 
     Attributes:
+        systems: as given.
         singles: of chains of single moves, what knows how they change energies; else None.
         kernels: that propose moves of whole systems.
     """
 
     def __init__(self, systems: Systems, kind: str) -> None:
-        self._systems, members = systems, systems.members
+        self.systems, members = systems, systems.members
         self._all, self._cutoff = range(len(members)), members[0].forcefield.cutoff
         self.singles: SingleMoves | None = None
         if kind == SINGLE:
@@ -57,7 +60,39 @@ class Sweep:
         self._trials, self._told = Trials(system=state.system, **made), {name: np.zeros(0) for name in made}
         self._tell("firsts", state.firsts)
 
-    def __call__(self, chains: Sequence[Metropolis]) -> None:
+    def advance(self, chains: Sequence[Metropolis], sweeps: int) -> None:
+        """So many sweeps of all chains; after an error several are where they were, all at one sweep.
+
+        Args:
+            chains: of the systems, at the same sweep. Each has the bits that it has in a group of one.
+            sweeps: how many.
+        """
+        if any(one.known is None for one in chains):
+            for one, energy in zip(chains, self.systems.energies(), strict=True):
+                one.known = one.known or energy
+        before = [
+            (chain, one, one.positions(), one.cell, chain.step, chain.bath_state())
+            for chain, one in zip(chains, self.systems.members, strict=True)
+            if len(chains) > 1
+        ]
+        try:
+            for _ in range(sweeps):
+                self._sweep(chains)
+                for one in chains:
+                    one.count_sweep()
+        except BaseException:
+            for chain, system, positions, cell, step, state in before:
+                system.set_state(positions=positions, cell=cell)
+                chain.step = step
+                chain.restore(state)
+            raise
+
+    def totals(self, number: int) -> tuple[float, Array]:
+        """Potential energy (eV) and virial ((3, 3), eV) of a system, of a full evaluation."""
+        potential, _, *virial = self.systems.sums("totals")[number]
+        return float(potential), np.reshape(virial, (3, 3))
+
+    def _sweep(self, chains: Sequence[Metropolis]) -> None:
         """One sweep of all, which have a pressure or have none."""
         first, seeds = chains[0], [one.seed for one in chains]
         words = blocks(seeds, np.full(len(chains), GLOBAL), first.step, MC_SWEEP, 0, (NUMBERS + 1) // 2)
@@ -76,7 +111,7 @@ class Sweep:
 
     def _is_wide(self, number: int) -> bool:
         """Whether no atom of a system is in range of its own image; else its moves have full evaluations."""
-        frame = self._systems.members[number].frame
+        frame = self.systems.members[number].frame
         heights = frame.heights[frame.pbc]
         return not len(heights) or bool(heights.min() > self._cutoff)
 
@@ -84,7 +119,7 @@ class Sweep:
         self, singles: SingleMoves, chains: Sequence[Metropolis], narrow: Collection[int], uniform: Array
     ) -> None:
         """Trial moves of single atoms that kernels decide on; atoms of narrow systems stay."""
-        systems = self._systems
+        systems = self.systems
         before = [one.energy for one in chains]
         wide = [k for k in self._all if k not in narrow]
         self._tell_most(chains, wide)
@@ -104,7 +139,7 @@ class Sweep:
         """A trial move of each free atom of some systems, with a full evaluation each."""
         chances, free = {}, {}
         for k in numbers:
-            one, fixed = chains[k], self._systems.members[k].fixed
+            one, fixed = chains[k], self.systems.members[k].fixed
             atoms = np.arange(one.n_atoms)
             chances[k] = uniforms(blocks(one.seed, atoms, one.step, MC_MOVE, 1, 1))[:, 0, 1].tolist()
             free[k] = set((atoms if fixed is None else np.flatnonzero(~fixed)).tolist())
@@ -116,7 +151,7 @@ class Sweep:
         self, chains: Sequence[Metropolis], numbers: Sequence[int], uniform: Sequence[float], only: int = -1
     ) -> None:
         """Move all atoms of some systems, or one of each, and decide by a uniform number of each."""
-        members = self._systems.members
+        members = self.systems.members
         old = [one.energy for one in chains]
         self._tell_most(chains, numbers)
         self._propose(self.kernels.displace, chains[0].step, only)
@@ -130,7 +165,7 @@ class Sweep:
         self._decide(chains, accepted, new, {})
 
     def _change_volumes(self, chains: Sequence[Metropolis], uniform: Array) -> None:
-        systems = self._systems
+        systems = self.systems
         running, cells = [one.running() for one in chains], [one.cell for one in systems.members]
         trials = [one.trial_volume(float(uniform[k, VOLUME])) for k, one in enumerate(chains)]
         after = [cell * factor for cell, (_, factor) in zip(cells, trials, strict=True)]
@@ -167,10 +202,10 @@ class Sweep:
             self._told[name] = numbers
 
     def _propose(self, kernel: Kernel, *numbers: int) -> None:
-        device = self._systems.device
+        device = self.systems.device
         device.launch(kernel, device.state, self._before, self._trials, *numbers)
         device.moved()
-        self._systems.forget()
+        self.systems.forget()
 
     def _trial_energies(
         self, out: Collection[int], known: Sequence[float | None], cells: dict[int, Array]
@@ -182,7 +217,7 @@ class Sweep:
             known: homogeneous parts, as for `Device.energies`.
             cells: before the trial, if it changes them.
         """
-        systems, failed = self._systems, set(out)
+        systems, failed = self.systems, set(out)
         lists = systems.device.lists
         found: list[Energy] = [(np.inf, None)] * len(known)
         while len(failed) < len(known):
@@ -213,7 +248,7 @@ class Sweep:
             return
         self._tell("back", [int(k in numbers) for k in self._all])
         if cells:
-            self._systems.set_cells({k: cells[k] for k in numbers})
+            self.systems.set_cells({k: cells[k] for k in numbers})
         self._propose(self.kernels.restore)
 
 

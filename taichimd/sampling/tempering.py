@@ -21,7 +21,7 @@ from taichimd.core.streams import MC_EXCHANGE
 from taichimd.program.batch import Batch
 from taichimd.program.batchable import why_not_batchable
 from taichimd.sampling.chain import MonteCarlo, system_atoms
-from taichimd.sampling.group import Group
+from taichimd.sampling.sweep import Group
 
 MOST_ATOMS = 300_000
 """Of all chains of a group: with more, each of them keeps a device busy, and lists of all take memory."""

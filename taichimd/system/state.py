@@ -5,6 +5,7 @@ inverse); everything that leaves this class is in the user's order.
 """
 
 from collections.abc import Sequence
+from copy import copy
 from functools import cache, cached_property
 from typing import Any
 
@@ -24,7 +25,7 @@ class Atoms(Bundle):
     """The arrays of a `State`, in spatial order."""
 
     n: Any = Number("i32", "number of atoms")
-    pos: Any = Array("vec", "n", "positions, angstrom, never folded into the cell")
+    pos: Any = Array("vec", "n", "positions, angstrom, which only `system.folding` folds")
     vel: Any = Array("vec", "n", "velocities, angstrom per internal time unit")
     force: Any = Array("vec", "n", "forces, eV/angstrom")
     inverse_mass: Any = Array("real", "n", "1/amu; 0 of a fixed atom")
@@ -73,6 +74,7 @@ class State:
         types: of what kernels take, by the words of `core.arguments`.
         batch: whether there are several systems.
         alike, one_species: whether all have one inverse mass; whether all are of one species.
+        turns: (n, 3) whole cells by which the user's atoms have been folded (`system.folding`), or None.
         real, term: types of these quantities, and of what force fields compute from distances.
     """
 
@@ -113,6 +115,8 @@ class State:
         self._hidden: set[str] = set()
         self.sorted_of = ti.ndarray(ti.i32, n)
         self._user = ti.ndarray(vec, n)
+        self.turns: NDArray[np.int64] | None = None
+        self._lifted: Any = None
         numbers = np.arange(n, dtype=np.int32)
         self.ident.from_numpy(numbers)
         self.sorted_of.from_numpy(numbers)
@@ -204,6 +208,37 @@ class State:
         self._user.from_numpy(np.ascontiguousarray(values, self.numpy_real))
         with literals(self.real):
             from_user(self, self._user, getattr(self, name))
+
+    def add_turns(self, part: slice, turns: NDArray[np.int64]) -> None:
+        """Atoms of a system have been folded by so many cells more, (n, 3)."""
+        if self.turns is None:
+            self.turns = np.zeros((self.n, 3), np.int64)
+        self.turns[part] += turns
+
+    def turns_of(self, part: slice) -> NDArray[np.int64] | None:
+        """(n, 3) `turns` of a system; None if none of its atoms is folded."""
+        if self.turns is None or not self.turns[part].any():
+            return None
+        return self.turns[part].copy()
+
+    def forget_turns(self, part: slice) -> None:
+        """Positions of a system are as they are: none of its atoms is folded."""
+        if self.turns is not None:
+            self.turns[part] = 0
+            if not self.turns.any():
+                self.turns = None
+
+    def unfolded(self, by: NDArray[np.float64]) -> "State":
+        """This state with positions that are moved by (n, 3) angstrom, in the user's order; on the device."""
+        if self._lifted is None:
+            self._lifted = ti.ndarray(self.vec, self.n)
+        _, from_user = _copy_kernels(self.real)
+        self._user.from_numpy(np.ascontiguousarray(self.get("pos") + by, self.numpy_real))
+        with literals(self.real):
+            from_user(self, self._user, self._lifted)
+        there = copy(self)
+        there.pos = self._lifted
+        return there
 
     def table(self, values: NDArray[np.float64]) -> Any:
         """A flat table of parameters on the device, in the precision of the terms."""

@@ -17,7 +17,7 @@ from taichimd.io.npz import DamagedFileError, read_arrays, text_of
 from taichimd.io.potential import differences
 from taichimd.program.decomposition import PARTICLE
 
-_ARRAYS = ("current", "positions", "velocities", "forces", "start", "rows")
+_ARRAYS = ("current", "positions", "velocities", "forces", "start", "rows", "turns")
 
 
 @dataclass(frozen=True)
@@ -46,12 +46,13 @@ class RunUnderWay:
     Attributes:
         stage: "equilibration", or the method of the run.
         step: of the stage, from 0.
-        positions: (n, 3) angstrom, not wrapped.
+        positions: (n, 3) angstrom, of the engine (`Engine.folded_positions`).
         velocities: (n, 3) internal units.
         forces: (n, 3) eV/angstrom.
         bath: of the thermostat (`Engine.bath_state`).
         start: (n, 3) angstrom where the stage began.
         rows: (samples, 7) of the heat current so far, the kinetic energy (eV) last.
+        turns: (n, 3) cells by which positions are folded.
     """
 
     stage: str
@@ -62,6 +63,7 @@ class RunUnderWay:
     bath: dict[str, Any]
     start: Array
     rows: Array
+    turns: Array | None = None
 
 
 Run = TypeVar("Run", RunSamples, RunUnderWay)
@@ -80,6 +82,7 @@ def write_run(
         OutputError: it cannot be written.
     """
     kept = {"identity": identity, "potential": record, **vars(run)}
+    kept = {name: value for name, value in kept.items() if name != "turns" or value is not None}
     texts = {name: np.array(json.dumps(value)) for name, value in kept.items() if name not in _ARRAYS}
     write_atomically(file, lambda handle: np.savez(handle, **{**kept, **texts}))
 
@@ -101,8 +104,8 @@ def read_run(kind: type[Run], file: Path, identity: dict[str, Any], record: dict
     names = "identity", "potential", *(one.name for one in fields(kind))
     try:
         saved = read_arrays(file)
-        # Runs of before there was an error of the temperature.
-        names = tuple(name for name in names if name != "temperature_error" or name in saved)
+        # Earlier versions did not write these.
+        names = tuple(name for name in names if name not in ("temperature_error", "turns") or name in saved)
         kept: dict[str, Any] = {k: saved[k] if k in _ARRAYS else text_of(saved, k) for k in names}
         fault = fault_of(_Kept, {k: v for k, v in kept.items() if k not in _ARRAYS}) or _fault_of_arrays(kept)
     except (DamagedFileError, KeyError) as error:

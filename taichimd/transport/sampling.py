@@ -72,8 +72,8 @@ class Tell(Observer):
 def go_on(simulation: SimulatedSystem, begun: RunUnderWay, current: Current | None) -> None:
     """Bring a simulation, and its samples, to where a run under way is."""
     simulation.engine.set_state(
-        positions=begun.positions, velocities=begun.velocities, forces=begun.forces, step=begun.step,
-        bath=begun.bath or None,
+        positions=begun.positions, turns=begun.turns, velocities=begun.velocities, forces=begun.forces,
+        step=begun.step, bath=begun.bath or None,
     )  # fmt: skip
     if current is not None:
         current.resume(begun)
@@ -82,8 +82,9 @@ def go_on(simulation: SimulatedSystem, begun: RunUnderWay, current: Current | No
 def under_way(simulation: SimulatedSystem, stage: str, start: Array, current: Current | None) -> RunUnderWay:
     """The state of a run that has not ended, whose stage began at positions `start`."""
     engine, rows = simulation.engine, np.empty((0, 7)) if current is None else current.series.rows()
-    state = engine.positions(), engine.velocities(), engine.forces(), engine.bath_state()
-    return RunUnderWay(stage, engine.step, *state, start, rows)
+    turns = np.zeros((engine.n_atoms, 3)) if engine.turns is None else engine.turns.astype(float)
+    state = engine.folded_positions(), engine.velocities(), engine.forces(), engine.bath_state()
+    return RunUnderWay(stage, engine.step, *state, start, rows, turns)
 
 
 @dataclass(frozen=True)

@@ -29,4 +29,4 @@ def test_single_moves_on_a_board_of_four_cells_along_each_axis(move, axis):
         chain.advance(1)
         assert abs(chain.compare()) < 1e-12
     assert chain.moves.accepted > 100
-    assert (chain.group.sweep.singles._boards.board.layout.to_numpy()[3:6] >= 4).all()
+    assert (chain.group.singles._boards.board.layout.to_numpy()[3:6] >= 4).all()

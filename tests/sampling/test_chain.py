@@ -17,7 +17,7 @@ from taichimd.sampling.chain import MonteCarlo
 from taichimd.sampling.conditions import outside
 from taichimd.sampling.metropolis import exponential
 from taichimd.sampling.rates import Rate
-from taichimd.sampling.sweep import Sweep
+from taichimd.sampling.sweep import Group
 
 pytestmark = pytest.mark.once
 
@@ -31,7 +31,7 @@ def gas(monkeypatch, function=lambda system: 0.0, n=5, **options):
     """Monte Carlo of an energy that a test gives as a function of the system, at next to no cost."""
     if options.get("pressure", GAS_PRESSURE):
         # Positions do not matter.
-        monkeypatch.setattr(Sweep, "_displace", lambda *given: None)
+        monkeypatch.setattr(Group, "_displace", lambda *given: None)
     atoms = Atoms(f"Ar{n}", positions=np.random.default_rng(1).random((n, 3)) * 13, cell=[13] * 3, pbc=True)
     given = {
         "temperature": 300.0,
@@ -243,7 +243,7 @@ def test_the_energy_of_single_moves_is_that_of_a_full_evaluation(cells, forcefie
 def test_single_moves_are_those_of_full_evaluations(forcefield):
     # In one cell no move leaves it: the same trial moves in the same order, decided in both ways.
     chain, full = (single(rattled_argon(*CELLS["one cell"]), forcefield) for _ in range(2))
-    full.group.sweep.singles = None
+    full.group.singles = None
     for one in (chain, full):
         one.advance(4)
     np.testing.assert_array_equal(chain.positions(), full.positions())
@@ -261,7 +261,7 @@ def test_single_moves_among_all_triples_are_those_of_full_evaluations(points):
     everywhere = AxilrodTeller({"Ar": 45.7, ("Ar", "Ar", "Kr"): 66.0, ("Ar", "Kr", "Kr"): 95.0, "Kr": 137.6})
     held = np.arange(len(atoms)) == 2
     chain, full = (single(atoms, argon + everywhere, fixed=held) for _ in range(2))
-    full.group.sweep.singles = None
+    full.group.singles = None
     for one in (chain, full):
         one.advance(4)
     np.testing.assert_array_equal(chain.positions(), full.positions())
@@ -305,7 +305,7 @@ def test_single_moves_of_several_species_and_fixed_atoms():
 
 def test_a_term_that_does_not_say_how_it_changes_is_evaluated():
     chain = single(bulk("Si", cubic=True), "Si.sw", temperature=600.0, move=0.1)
-    assert chain.group.sweep.singles is None
+    assert chain.group.singles is None
     chain.advance(2)
     assert (chain.moves.tried, chain.compare()) == (16, 0.0)
 
@@ -361,17 +361,17 @@ def test_atoms_on_top_of_each_other_are_rejected(monkeypatch):
     apart = Atoms("Ar2", positions=[[0, 0, 0], [4, 0, 0]])
     chain = MonteCarlo(apart, ARGON, temperature=80.0, kind="all", move=0.1, backend="cpu")
     before, energy = chain.positions(), chain.energy
-    kernels = chain.group.sweep.kernels
+    kernels = chain.group.kernels
 
     def onto(state, old, *numbers):
         kernels.displace(state, old, *numbers)
         state.set("pos", np.zeros((2, 3)))
 
-    monkeypatch.setattr(chain.group.sweep, "kernels", replace(kernels, displace=onto))
+    monkeypatch.setattr(chain.group, "kernels", replace(kernels, displace=onto))
     chain.advance(1)
     assert (chain.moves.accepted, chain.energy) == (0, energy)
     np.testing.assert_array_equal(chain.positions(), before)
-    monkeypatch.setattr(chain.group.sweep, "kernels", kernels)
+    monkeypatch.setattr(chain.group, "kernels", kernels)
     chain.advance(5)
     assert chain.compare() == 0.0
 

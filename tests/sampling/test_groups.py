@@ -8,7 +8,7 @@ from ase.build import bulk
 from taichimd import AxilrodTeller, LennardJones, load_forcefield, testing
 from taichimd.core.errors import CapacityError
 from taichimd.sampling.chain import MonteCarlo
-from taichimd.sampling.sweep import Sweep
+from taichimd.sampling.sweep import Group
 from taichimd.sampling.tempering import Chains, can_share, share
 
 ARGON = LennardJones(**testing.ARGON, cutoff=6.0)
@@ -290,7 +290,7 @@ def test_which_chains_can_share_a_device():
 def test_atoms_on_top_of_each_other_are_refused_of_their_chain_alone():
     chains = ladder(argon(), ARGON)
     share(chains)
-    sweep, batch = chains[0].group.sweep, chains[0].group.systems
+    sweep, batch = chains[0].group, chains[0].group.systems
     before = [member.positions() for member in batch.members]
     sweep._propose(sweep.kernels.displace, 0, -1)
     close = before[1].copy()
@@ -308,7 +308,7 @@ def test_after_an_error_chains_are_where_they_were(monkeypatch):
     together, alone = (ladder(argon(), ARGON, pressure=0.05) for _ in range(2))
     chains, left = Chains(together), iter(range(30))
     chains.advance(9)
-    fine = Sweep._trial_energies
+    fine = Group._trial_energies
 
     def failing(self, *given):
         if next(left) == 15:
@@ -316,7 +316,7 @@ def test_after_an_error_chains_are_where_they_were(monkeypatch):
         return fine(self, *given)
 
     with monkeypatch.context() as full:
-        full.setattr(Sweep, "_trial_energies", failing)
+        full.setattr(Group, "_trial_energies", failing)
         with pytest.raises(MemoryError):
             chains.advance(20)
     assert [one.step for one in together] == [9, 9, 9]

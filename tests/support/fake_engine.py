@@ -99,13 +99,17 @@ class FakeEngine:
     def positions(self):
         return self._x.copy()
 
+    turns, folded_positions = None, positions
+
     def velocities(self):
         return self._v.copy()
 
     def forces(self):
         return self._f.copy()
 
-    def set_state(self, *, positions=None, velocities=None, forces=None, step=None, cell=None, bath=None):
+    def set_state(
+        self, *, positions=None, turns=None, velocities=None, forces=None, step=None, cell=None, bath=None
+    ):
         if positions is not None:
             check_positions(np.asarray(positions), self.n_atoms)
             self._x = np.array(positions)
