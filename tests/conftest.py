@@ -59,6 +59,10 @@ def pytest_runtest_setup(item):
         from peers import require_mdtraj
 
         require_mdtraj()
+    if item.get_closest_marker("browser"):
+        from browsers import require_browser
+
+        require_browser()
 
 
 def pytest_terminal_summary(terminalreporter, config):

@@ -23,6 +23,7 @@ from taichimd.cli import (
     plot,
     potentials,
     relax,
+    report,
     run,
     sweep,
     validate,
@@ -45,6 +46,8 @@ app.command()(analyze.analyze)
 app.command()(kappa.kappa)
 app.command()(lammps.lammps)
 app.command()(plot.plot)
+app.command()(report.report)
+app.command()(report.view)
 app.command()(energy.energy)
 app.command()(potentials.potentials)
 app.command()(check.check)

@@ -166,13 +166,9 @@ def _read(
 ) -> tuple[list[_Image], dict[str, Any]]:
     """Frames after `skip`, and what is known of the whole file."""
     images: list[_Image] = []
-    more: dict[str, Any] = {"notes": []}
-    dump = is_dump(path)
-    of_file = _of_dump(path, units, elements, more) if dump else _of_ase(path, units, more)
-    if elements is not None and not dump:
-        raise StructureError(f"elements: {path} is no LAMMPS dump; leave it out")
+    more: dict[str, Any] = {}
     count = 0
-    for count, image in enumerate(of_file, 1):
+    for count, image in enumerate(each_image(path, units, elements, more), 1):
         if count > skip:
             images.append(image)
             first = images[0]
@@ -391,3 +387,29 @@ def _held(image: Any) -> NDArray[np.bool_]:
         if isinstance(constraint, FixAtoms):
             held[constraint.index] = True
     return held
+
+
+def each_image(
+    path: Path,
+    units: str | None = None,
+    elements: Sequence[str] | None = None,
+    more: dict[str, Any] | None = None,
+) -> Iterator[_Image]:
+    """The frames of a file one by one, for who does not want all of them in memory.
+
+    Args:
+        path: a LAMMPS dump, or any file that ASE reads.
+        units: as of `read_frames`.
+        elements: likewise.
+        more: gets what is known of the whole file: `notes`, `interval`, `unit_unknown`.
+
+    Raises:
+        StructureError: a frame that cannot be read; those before it have been given.
+    """
+    more = {} if more is None else more
+    more["notes"] = []
+    if is_dump(path):
+        return _of_dump(path, units, elements, more)
+    if elements is not None:
+        raise StructureError(f"elements: {path} is no LAMMPS dump; leave it out")
+    return _of_ase(path, units, more)

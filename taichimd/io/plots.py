@@ -93,7 +93,7 @@ def thermo_figure(
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     time = columns["time_ps"]
-    panels = _panels(columns, n_atoms, counted_from)
+    panels = panels_of(columns, n_atoms, counted_from)
     across = 2 if len(panels) <= 4 else 3
     figure = Figure(
         figsize=(4.5 * across, 6.0), dpi=120, layout=ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.08)
@@ -133,7 +133,7 @@ def thermo_figure(
     return figure
 
 
-def _panels(
+def panels_of(
     columns: dict[str, Array], n_atoms: int, counted_from: int
 ) -> dict[str, dict[str, tuple[Array, str]]]:
     """Lines of each panel, by its label: what the run has, and the volume where it changes."""

@@ -3,6 +3,7 @@
 import re
 import warnings
 from collections.abc import Mapping, Sequence
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -183,7 +184,7 @@ def offset_of_row(path: Path, step: int) -> int:
 
 
 def read_thermo(path: Path) -> dict[str, Array]:
-    """Columns of a thermo.csv by name; an empty field is NaN.
+    """Columns of a thermo.csv by name; an empty field is NaN. A last row without its line end is left out.
 
     Raises:
         OutputError: it is no table of this version, or a row is damaged.
@@ -192,7 +193,9 @@ def read_thermo(path: Path) -> dict[str, Array]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of a table without rows
-            table = np.genfromtxt(path, delimiter=",", skip_header=1, ndmin=2, encoding="utf-8")
+            # What follows the last line end is a row whose writer was killed, or writes it just now.
+            whole = path.read_bytes().rpartition(b"\n")[0]
+            table = np.genfromtxt(BytesIO(whole), delimiter=",", skip_header=1, ndmin=2, encoding="utf-8")
         return {name: table[:, i] for i, name in enumerate(columns)}
     except (ValueError, IndexError) as error:
         if not np.any([line.strip() for line in path.read_bytes().splitlines()[1:]]):

@@ -19,6 +19,8 @@ POLICY = (
     "script-src 'unsafe-inline' 'unsafe-eval' blob:; worker-src blob:"
 )
 """Content-Security-Policy of a page: a browser refuses every request to another place."""
+GENERATOR = "taichimd"
+"""What a page says that it was made by."""
 STYLE = """
 :root { color-scheme: light dark; --line: #c9ccd1; --soft: #f3f4f6; --good: #1a7f37; --bad: #c8402f;
   --none: #6b7280; }
@@ -62,8 +64,9 @@ def joined(parts: Iterable[Any]) -> Html:
 
 
 def element(name: str, *parts: Any, **attributes: str) -> Html:
-    """An element with its content; `class_` is written as class."""
-    given = "".join(f' {key.rstrip("_")}="{escaped(value)}"' for key, value in attributes.items())
+    """An element with its content; `class_` is written as class, `data_x` as data-x."""
+    named = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items()}
+    given = "".join(f' {key}="{escaped(value)}"' for key, value in named.items())
     return Html(f"<{name}{given}>{joined(parts)}</{name}>")
 
 
@@ -147,6 +150,7 @@ def document(title: str, *parts: Any, scripts: Sequence[str] = ()) -> str:
     head = [
         Html('<meta charset="utf-8">'),
         Html('<meta name="viewport" content="width=device-width, initial-scale=1">'),
+        Html(f'<meta name="generator" content="{GENERATOR}">'),
         Html(f'<meta http-equiv="Content-Security-Policy" content="{escaped(POLICY)}">'),
         element("title", title),
         Html(f"<style>{STYLE}</style>"),
@@ -168,3 +172,9 @@ def write_page(path: Path, page: str) -> None:
         OutputError: it cannot be written.
     """
     write_atomically(path, lambda file: file.write(page.encode()))
+
+
+def is_page(path: Path) -> bool:
+    """Whether a file is a page of this program, which a newer one may replace."""
+    with open(path, "rb") as file:
+        return f'name="generator" content="{GENERATOR}"'.encode() in file.read(1024)

@@ -1,6 +1,6 @@
 """Files of a thermal conductivity: kappa.json, kappa.csv, and a picture such as kappa.png."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,8 +52,9 @@ def write(
     potential: dict[str, Any],
     title: str,
     notes: Sequence[str] = (),
+    given: Mapping[str, Any] | None = None,
 ) -> Result:
-    """Write the results to `paths`; `notes` are what the terminal says.
+    """Write the results to `paths`; `notes` are what the terminal says, `given` what the command began with.
 
     Raises:
         OutputError: a file cannot be written.
@@ -93,6 +94,7 @@ def write(
         **details,
         "notes": list(notes),
         "settings": settings.__dict__,
+        **(given or {}),
         "potential": potential,
         "versions": versions(),
         "host": host(),

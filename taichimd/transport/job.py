@@ -63,14 +63,15 @@ def run_kappa(
     system = supercell(atoms, settings)
     with locked(folder):
         files.prepare(folder, overwrite)
+        given = {"structure": structure, "potential_given": potential}
         return _run_in_folder(
-            notes, atoms, system, forcefield, settings, files.paths(folder, plot_format), console
+            notes, atoms, system, forcefield, settings, files.paths(folder, plot_format), console, given
         )
 
 
 def _run_in_folder(
     read: list[str], atoms: Atoms, system: Atoms, forcefield: Any, settings: KappaSettings,
-    paths: list[Path], console: Console,
+    paths: list[Path], console: Console, given: Mapping[str, Any],
 ) -> int:  # fmt: skip
     """`run_kappa` in a folder that is ours."""
     formula = system.get_chemical_formula(empirical=True)
@@ -101,7 +102,7 @@ def _run_in_folder(
         doubts = _notes(found, system, settings)
         said = [*notes, *warned, *doubts]
         potential = forcefield.describe(system.get_chemical_symbols())
-        result = files.write(paths, found, settings, potential, title, said)
+        result = files.write(paths, found, settings, potential, title, said, given)
         rows = [
             *result.rows,
             ("temperature", files.temperature_of(found)),

@@ -1,0 +1,89 @@
+"""`taichimd report` and `taichimd view`: pages of calculations and of trajectories."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from taichimd.cli.say import say
+
+_Page = Annotated[Path | None, typer.Option("--output", help="Page to write, *.html.")]
+_Open = Annotated[bool, typer.Option("--open", help="Also open the page in the browser.")]
+_Overwrite = Annotated[bool, typer.Option(help="Replace a file that is no page of taichimd.")]
+
+
+def report(
+    folders: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Folders of run, relax, kappa, mc, sweep, analyze or validate. Several are compared."
+        ),
+    ],
+    output: _Page = None,
+    open_page: _Open = False,
+    overwrite: _Overwrite = False,
+) -> None:
+    """Write a self-contained HTML page: settings, charts, results with errors, 3D view, commands, citations.
+
+    The page is FOLDER/report.html, or of several folders report.html in the current folder.
+    """
+    from taichimd.report.compose import report_page
+    from taichimd.report.folders import parts_of
+
+    parts = [part for folder in folders for part in parts_of(folder)]
+    single = folders[0] if folders[0].is_dir() else folders[0].parent
+    page = output or (single if len(folders) == 1 else Path()) / "report.html"
+    _write(page, lambda: report_page(parts), open_page, overwrite)
+
+
+def view(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="Trajectory or structure in any format that taichimd reads, or a folder of a run."
+        ),
+    ],
+    output: _Page = None,
+    open_page: _Open = False,
+    overwrite: _Overwrite = False,
+    input_units: Annotated[str | None, typer.Option(help="Units of a LAMMPS dump.")] = None,
+    elements: Annotated[
+        str | None,
+        typer.Option(metavar="<Si,O>", help="Elements of the atom types 1, 2, ... of a LAMMPS dump."),
+    ] = None,
+) -> None:
+    """Write an HTML page with a 3D view of a trajectory that plays in any browser.
+
+    The page has the name of the file with .html, and is in the current folder.
+    """
+    from taichimd.core.errors import StructureError
+    from taichimd.report.compose import view_page
+    from taichimd.report.of_run import trajectory_of
+
+    shown = file
+    if file.is_dir():
+        found = trajectory_of(file)
+        if found is None:
+            raise StructureError(f"folder {file} holds no trajectory and no checkpoint; give a file")
+        shown = found
+    page = output or Path(f"{(file.resolve() if file.is_dir() else file).stem}.html")
+    kinds = None if elements is None else [one.strip() for one in elements.split(",")]
+    _write(page, lambda: view_page(shown, input_units, kinds), open_page, overwrite)
+
+
+def _write(page: Path, make: Callable[[], str], open_page: bool, overwrite: bool) -> None:
+    from taichimd.core.errors import OutputError
+    from taichimd.report.page import is_page, write_page
+
+    if page.suffix not in (".html", ".htm"):
+        raise OutputError(f"{page}: expected the name of a page, *.html")
+    if page.exists() and not overwrite and not is_page(page):
+        raise OutputError(
+            f"{page} is there already and is no page of taichimd; give --overwrite to replace it, "
+            "or another --output"
+        )
+    write_page(page, make())
+    say(page)
+    if open_page:
+        typer.launch(str(page.resolve()))

@@ -1,0 +1,308 @@
+"""What a report says of Monte Carlo, relaxations, conductivities, analyses and validations."""
+
+import csv
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from taichimd.app.averages import mean_text
+from taichimd.core.arrays import Array
+from taichimd.io.analysis_files import PICTURES
+from taichimd.report.commands import command
+from taichimd.report.of_run import (
+    observed_rows,
+    potential_cited,
+    potential_words,
+    program_of,
+    status_of,
+    timing_of,
+    title_of,
+    trajectory_of,
+)
+from taichimd.report.part import Chart, Part, Series
+from taichimd.report.words import atoms_words, cite
+
+_SWEEPS = {
+    "potential_eV": "potential energy (eV/atom)",
+    "pressure_GPa": "pressure (GPa)",
+    "volume_A3": "volume (Å³)",
+    "acceptance": "accepted share of moves",
+    "move_A": "largest displacement (Å)",
+}
+_MOVES = {"moves": "moves of atoms", "volume_moves": "moves of the volume", "exchanges": "exchanges"}
+
+
+def columns_of(path: Path) -> dict[str, Array]:
+    """Numbers of a CSV table by column; empty without a table. An empty field, or half a row, is NaN."""
+    if not path.is_file():
+        return {}
+    with open(path, newline="", encoding="utf-8", errors="replace") as file:
+        header, *rows = [row for row in csv.reader(file) if row] or [[]]
+    whole = [row for row in rows if len(row) == len(header)]
+    return {name: np.array([_number(row[k]) for row in whole]) for k, name in enumerate(header)}
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return float("nan")
+
+
+def chain_part(name: str, folder: Path, report: Mapping[str, Any]) -> Part:
+    """A Markov chain of `taichimd mc`; arguments as of `run_part`."""
+    from taichimd.sampling.settings import MCSettings
+
+    settings, columns = report["settings"], columns_of(folder / "thermo.csv")
+    status = status_of(folder, report, {"step": columns.get("sweep", [])}, "sweep")
+    part = Part(name, "Monte Carlo", title_of(report), status)
+    part.settings, part.versions = dict(settings), report.get("versions", {})
+    part.notes = [str(note) for note in report.get("notes", [])]
+    npt = settings.get("ensemble") == "npt"
+    held = (
+        f"{settings.get('temperature'):g} K" if isinstance(settings.get("temperature"), int | float) else "-"
+    )
+    held += f", {settings.get('pressure', 0.0):g} GPa" if npt else ", constant volume"
+    part.facts = [
+        ("atoms", atoms_words(report)),
+        ("potential", potential_words(report.get("potential", {}))),
+        ("ensemble", f"{settings.get('ensemble')}: {held}"),
+        (
+            "sweeps",
+            f"{report.get('last_step', 0):,}, {settings.get('equilibration') or 0:,} of them to equilibrate",
+        ),
+        ("moves", str(settings.get("moves"))),
+        ("seed", str(settings.get("seed"))),
+    ]
+    production, n_atoms = report.get("production"), report["n_atoms"]
+    if production:
+        part.results.append(
+            ("means", f"over sweeps {production.get('first_sweep')} to {production.get('last_sweep')} "
+                      f"({production.get('rows')} rows); {production.get('method')}")
+        )  # fmt: skip
+    for key, label, unit, scale in (
+        ("potential_eV", "potential energy", "eV/atom", 1.0 / n_atoms),
+        ("pressure_GPa", "pressure", "GPa", 1.0),
+        ("volume_A3", "volume", "Å³", 1.0),
+    ):
+        one = report.get("averages", {}).get(key)
+        if one is not None and (npt or key != "volume_A3"):
+            error = None if one["error"] is None else scale * one["error"]
+            text = mean_text({"mean": scale * one["mean"], "error": error}, ".6g")
+            part.results.append((label, f"{text} {unit}" + (f" ({one['note']})" if one["note"] else "")))
+    for key, label in _MOVES.items():
+        rate = report.get(key) or {}
+        if rate.get("tried"):
+            part.results.append(
+                (label, f"{rate['accepted']:,} of {rate['tried']:,} accepted ({rate['acceptance']:.1%})")
+            )
+    part.timing = timing_of(report)
+    for key, label in _SWEEPS.items():
+        if key in columns and (npt or key != "volume_A3") and np.isfinite(columns[key]).any():
+            values = columns[key] / (n_atoms if key == "potential_eV" else 1)
+            part.charts.append(Chart("sweep", label, [Series("", columns["sweep"], values)]))
+    part.trajectory = trajectory_of(folder)
+    part.commands = [command("mc", settings, [MCSettings], settings.get("structure"))]
+    part.potentials, of_potential = potential_cited(report.get("potential", {}))
+    part.keys = ["metropolis1953", "white1997", "chodera2007"]
+    part.method = (
+        f"A system of {atoms_words(report)} was sampled at {held} by Metropolis Monte Carlo"
+        f"{cite(['metropolis1953'])} with {program_of(part)}. {of_potential} The start of production was "
+        f"found by MSER{cite(['white1997'])}, and errors are standard errors from the autocorrelation of the "
+        f"series{cite(['chodera2007'])}."
+    )
+    return part
+
+
+def relaxation_part(name: str, folder: Path, report: Mapping[str, Any]) -> Part:
+    """A relaxation of `taichimd relax`; arguments as of `run_part`, with relax.json."""
+    from taichimd.relaxation.settings import RelaxSettings
+
+    settings, potential = report["settings"], report.get("potential", "")
+    shown = potential if isinstance(potential, str) else " + ".join(potential)
+    part = Part(name, "relaxation", f"{atoms_words(report)}, {shown}", str(report.get("exit_reason", "")))
+    part.settings, part.versions = dict(settings), report.get("versions", {})
+    part.notes = [str(note) for note in report.get("notes", [])]
+    cell = settings.get("cell", "none")
+    held = "the cell is kept" if cell == "none" else f"cell {cell}, to {settings.get('pressure', 0.0):g} GPa"
+    part.facts = [
+        ("atoms", atoms_words(report)),
+        ("potential", shown),
+        ("method", "FIRE"),
+        ("cell", held),
+        ("ends", f"when the largest force is below {settings.get('fmax')} eV/Å"),
+    ]
+    for key, label, digits, unit in (
+        ("steps", "steps", ",", ""),
+        ("energy_eV", "energy", ".10g", "eV"),
+        ("fmax_eV_per_A", "largest force", ".3g", "eV/Å"),
+        ("pressure_GPa", "pressure", ".5g", "GPa"),
+        ("volume_A3", "volume", ".8g", "Å³"),
+    ):
+        if report.get(key) is not None:
+            part.results.append((label, f"{report[key]:{digits}} {unit}".strip()))
+    if report.get("energy_eV") is not None:
+        part.results.insert(2, ("energy", f"{report['energy_eV'] / report['n_atoms']:.8f} eV/atom"))
+    part.timing = timing_of({**report, "wall_seconds": report.get("wall_seconds")})
+    columns = columns_of(folder / "relax.csv")
+    if len(columns.get("step", ())):
+        energy = (columns["energy_eV"] - columns["energy_eV"][-1]) / report["n_atoms"] * 1000.0
+        for label, values in (
+            ("energy above the end (meV/atom)", energy),
+            ("log10 of the largest force (eV/Å)", np.log10(np.maximum(columns["fmax_eV_per_A"], 1e-300))),
+            ("pressure (GPa)", columns["pressure_GPa"]),
+            ("volume (Å³)", columns["volume_A3"]),
+        ):
+            if np.isfinite(values).any():
+                part.charts.append(Chart("step", label, [Series("", columns["step"], values)]))
+    relaxed = folder / "relaxed.extxyz"
+    part.trajectory = relaxed if relaxed.is_file() else None
+    given = {**settings, "potential": potential, "output": name}
+    words = [potential] if isinstance(potential, str) else list(potential)
+    options = command("relax", given, [RelaxSettings], report.get("structure"))
+    part.commands = [options + _potential_options(words)]
+    part.keys = ["guenole2020"]
+    part.potentials, _ = _shipped(words)
+    part.method = (
+        f"The structure ({atoms_words(report)}) was relaxed with FIRE{cite(['guenole2020'])} in "
+        f"{program_of(part)} with the potential {shown}"
+        f"{cite(list(_keys(part)))} until the largest force was below {settings.get('fmax')} eV/Å ({held})."
+    )
+    return part
+
+
+def _keys(part: Part) -> Any:
+    from taichimd.report.citations import of_potentials
+
+    return of_potentials(part.potentials)
+
+
+def _shipped(names: list[str]) -> tuple[list[tuple[str, str | None]], str]:
+    """Citations of shipped parameter files by their names; a record of a relaxation has no others."""
+    from taichimd.forcefields.library import shipped
+
+    known = {one.name: one.header for one in shipped()}
+    found = [known[Path(name).name] for name in names if Path(name).name in known]
+    return [(str(one.citation), one.doi) for one in found if one.citation], ""
+
+
+def conductivity_part(name: str, folder: Path, report: Mapping[str, Any]) -> Part:
+    """A conductivity of `taichimd kappa`; arguments as of `run_part`, with kappa.json."""
+    from taichimd.transport.settings import KappaSettings
+
+    settings, kappa = report["settings"], report["kappa_W_per_mK"]
+    potential, n_atoms = report.get("potential", {}), report["n_atoms"]
+    method = "Green-Kubo" if settings.get("method") == "green-kubo" else "HNEMD"
+    at = f"{n_atoms:,} atoms at {settings['temperature']:g} K"
+    status = f"{report['runs']} of {settings['runs']} runs finished"
+    part = Part(name, "thermal conductivity", f"{at}, {potential.get('name', '')}", status)
+    part.settings, part.versions = dict(settings), report.get("versions", {})
+    part.notes = [str(note) for note in report.get("notes", [])]
+    equilibrated, sampled = (f"{settings[key] / 1000:g} ps" for key in ("equilibrate", "time"))
+    part.facts = [
+        ("atoms", f"{n_atoms:,}"),
+        ("potential", potential_words(potential)),
+        ("method", method),
+        ("runs", f"{report['runs']} of {equilibrated} of equilibration and {sampled}"),
+        ("time step", f"{settings['timestep']:g} fs"),
+    ]
+    part.observed = observed_rows({"thermal conductivity": {**kappa, "unit": "W/(m K)"}})
+    directions = report.get("directions", {})
+    along = zip("xyz", directions.get("value") or [], directions.get("error") or [], strict=False)
+    for axis, value, error in along:
+        text = mean_text({"mean": value, "error": error}, ".4g")
+        part.observed.append((f"along {axis}", f"{text} W/(m K)", "", ""))
+    temperature = report["temperature_K"]
+    mean = mean_text({"mean": temperature["value"], "error": temperature.get("error")}, ".1f")
+    part.results = [
+        ("thermal conductivity", part.observed[0][1]),
+        ("error", str(report.get("error_is", "-"))),
+        ("temperature", f"{mean} K"),
+        ("volume", f"{report['volume_A3']:.8g} Å³"),
+    ]
+    if plateau := report.get("plateau_ps"):
+        part.results.append(("read off", f"from {plateau[0]:g} to {plateau[1]:g} ps"))
+    host = report.get("host", {})
+    part.timing = [("system", f"{host.get('system', '-')}, {host.get('cpu', '-')}")]
+    part.charts = _curves(columns_of(folder / "kappa.csv"))
+    part.pictures = [file for kind in PICTURES if (file := folder / f"kappa.{kind}").is_file()]
+    given = {**settings, "output": name}
+    structure = report.get("structure") or "STRUCTURE"
+    part.commands = [
+        command("kappa", given, [KappaSettings], structure)
+        + _potential_options(report.get("potential_given") or potential.get("name", "POTENTIAL"))
+    ]
+    part.potentials, of_potential = potential_cited(potential)
+    keys = ["fan2017"] + ["fan2019"] * (method == "HNEMD")
+    part.keys = ["swope1982", "leimkuhler2013", *keys]
+    force = settings.get("driving_force")
+    how = "at constant energy" if method == "Green-Kubo" else f"under a driving force of {force:g} 1/Å"
+    part.method = (
+        f"The thermal conductivity of {at} was computed with {program_of(part)} by the {method} method, with "
+        f"the heat current of many-body potentials{cite(keys)}. {of_potential} {report['runs']} independent "
+        f"runs were equilibrated for {equilibrated} with Langevin dynamics{cite(['leimkuhler2013'])} and "
+        f"sampled for {sampled} {how}, with velocity Verlet{cite(['swope1982'])} and a time step of "
+        f"{settings['timestep']:g} fs. The error is the {report.get('error_is', 'standard error')}."
+    )
+    return part
+
+
+def _potential_options(given: Any) -> str:
+    """Options of a command that takes these potentials."""
+    words = [given] if isinstance(given, str) else given
+    return "".join(f" --potential {shlex.quote(str(one))}" for one in words)
+
+
+def _curves(columns: Mapping[str, Array]) -> list[Chart]:
+    """Columns of a table of correlations against the first one."""
+    names = [name for name in columns if "error" not in name]
+    if len(names) < 2:
+        return []
+    x = columns[names[0]]
+    return [
+        Chart(names[0].replace("_", " "), name.replace("_", " "), [Series("", x, columns[name])])
+        for name in names[1:]
+        if np.isfinite(columns[name]).any()
+    ]
+
+
+def analysis_part(name: str, folder: Path, report: Mapping[str, Any]) -> Part:
+    """Results of `taichimd analyze`; arguments as of `run_part`, with analysis.json."""
+    title = f"{report.get('trajectory', '')}: {report.get('frames', 0):,} frames"
+    part = Part(name, "analysis of a trajectory", title, "finished")
+    settings = report.get("settings", {})
+    part.settings, part.versions = dict(settings), report.get("versions", {})
+    part.notes = [str(note) for note in report.get("notes", [])]
+    production = report.get("production", {})
+    part.facts = [
+        ("trajectory", str(report.get("trajectory", "-"))),
+        ("atoms", f"{report.get('n_atoms', 0):,}"),
+        ("frames", f"{report.get('frames', 0):,}, {report.get('interval_ps') or 0:g} ps apart"),
+        ("left out", f"{production.get('left_out') or 0:,} frames at the start"),
+    ]
+    part.observed = observed_rows(report.get("values", {}))
+    kind = settings.get("plot_format", "png")
+    part.pictures = sorted(folder.glob(f"*.{kind}"))
+    source = Path(str(report.get("trajectory", "")))
+    part.trajectory = source if source.is_file() else (trajectory_of(source) if source.is_dir() else None)
+    words = ["taichimd analyze", str(report.get("trajectory", ""))]
+    for key in ("rdf", "msd", "vacf"):
+        words += [f"--{key}"] if settings.get(key) else []
+    for key in ("angles", "r_max", "bins", "skip", "blocks"):
+        if settings.get(key) not in (None, 0):
+            words.append(f"--{key.replace('_', '-')} {settings[key]}")
+    part.commands = [" ".join(words)]
+    return part
+
+
+def sweep_rows(folder: Path) -> tuple[list[str], list[list[str]]]:
+    """Header and rows of batch.csv; empty without it."""
+    path = folder / "batch.csv"
+    if not path.is_file():
+        return [], []
+    with open(path, newline="", encoding="utf-8", errors="replace") as file:
+        header, *rows = list(csv.reader(file)) or [[]]
+    return header, [row for row in rows if len(row) == len(header)]

@@ -1,0 +1,161 @@
+"""The 3D view of a page: atoms of a trajectory as data, and the scripts that draw and play them.
+
+3Dmol.js (N. Rego and D. Koes, Bioinformatics 31, 1322 (2015), 10.1093/bioinformatics/btu829) draws. It comes
+inside chemiscope.min.js, which the build copies into `viewer/` (`hatch_build.py` at the root of the sources).
+"""
+
+import gzip
+import json
+from base64 import b64encode
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from ase.data import atomic_numbers, covalent_radii
+from ase.data.colors import jmol_colors
+
+from taichimd.report.frames import Shown
+from taichimd.report.page import Html, element, joined, paragraph
+
+STYLE = """
+.view .canvas { position: relative; height: 26rem; outline: 1px solid var(--line); overflow: hidden; }
+.view .controls { display: flex; flex-wrap: wrap; gap: .4rem .9rem; align-items: center; padding: .4rem 0; }
+.view .frame { flex: 1 1 12rem; }
+.view output { min-width: 7rem; font-variant-numeric: tabular-nums; }
+.view .swatch { display: inline-block; width: .8em; height: .8em; border-radius: 50%; }
+"""
+NO_LIBRARY = (
+    "No 3D view: this installation lacks the JavaScript of the viewer. Install taichimd with pip, or "
+    "run python hatch_build.py in the checkout, with chemiscope installed."
+)
+_LEVELS = 65535
+"""Steps of a 16-bit number."""
+_LIBRARY = "viewer/chemiscope.min.js"
+_LICENCES = ("LICENSE-3Dmol.txt", "viewer/LICENSE-chemiscope.txt", "viewer/LICENSES-of-parts.txt")
+
+
+def has_library() -> bool:
+    """Whether this installation has the JavaScript of the viewer."""
+    return Path(str(files("taichimd.report"))).joinpath(_LIBRARY).is_file()
+
+
+def view(shown: Shown, number: int = 0) -> Html:
+    """Atoms that can be turned, zoomed and played.
+
+    Args:
+        shown: the atoms.
+        number: of the view, other than those of other views of the page.
+
+    Returns:
+        HTML; the page also needs `library()` once, and `view.js` as a script.
+    """
+    if not has_library():
+        return paragraph(NO_LIBRARY)
+    species, kinds = np.unique(shown.symbols, return_inverse=True)
+    looks = [_look(str(symbol)) for symbol in species]
+    low, high, data = _packed(shown)
+    still = bool((shown.cells == shown.cells[0]).all())
+    scene = {
+        "species": looks,
+        "kinds": kinds.tolist(),
+        "low": low,
+        "high": high,
+        "cells": [
+            cell if np.any(cell) else None for cell in (shown.cells[:1] if still else shown.cells).tolist()
+        ],
+        "origin": [0.0, 0.0, 0.0],
+        "labels": list(shown.labels),
+    }
+    legend = joined(
+        element(
+            "span",
+            element("span", class_="swatch", style=f"background:{look['color']}"),
+            f"{look['symbol']} ({np.count_nonzero(kinds == k):,})",
+        )
+        for k, look in enumerate(looks)
+    )
+    playing = [
+        element("button", "Play", class_="play", type="button"),
+        Html('<input class="frame" type="range" min="0" value="0" step="1" aria-label="frame">'),
+        element("output", shown.labels[0]),
+        Html('<label>frames a second <input class="speed" type="range" min="1" max="30" value="12"></label>'),
+    ]
+    controls = [
+        *playing,
+        Html(
+            '<label>atoms <input class="size" type="range" min="0.3" max="2.5" step="0.1" value="1"></label>'
+        ),
+        element("button", "Reset", class_="reset", type="button"),
+        legend,
+    ]
+    identity = f"view-{number}"
+    return element(
+        "div",
+        element("div", class_="canvas"),
+        element("p", "The 3D view starts when it is scrolled to. It needs JavaScript.", class_="message"),
+        element("div", *controls, class_="controls"),
+        _json(scene, "scene"),
+        Html(f'<script type="text/plain" id="{identity}">{data}</script>'),
+        *(paragraph(f"{note}.") for note in shown.notes),
+        class_="view",
+        data_positions=identity,
+    )
+
+
+def library() -> Html:
+    """The library of the viewer with its licences, packed; empty if this installation has none."""
+    if not has_library():
+        return Html("")
+    folder = files("taichimd.report")
+    licences = "\n\n".join(folder.joinpath(name).read_text(encoding="utf-8") for name in _LICENCES)
+    packed = _compressed(folder.joinpath(_LIBRARY).read_bytes())
+    return joined(
+        [
+            element(
+                "details",
+                element("summary", "Licences of the 3D viewer (3Dmol.js in chemiscope)"),
+                element("pre", licences),
+            ),
+            Html(f'<script type="text/plain" id="viewer-library">{packed}</script>'),
+        ]
+    )
+
+
+def script(name: str) -> str:
+    """A script of this package, such as view.js."""
+    return files("taichimd.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def data_script(content: Any, name: str) -> Html:
+    """Data of a script as an element of this class."""
+    return _json(content, name)
+
+
+def _json(content: Any, name: str) -> Html:
+    text = json.dumps(content, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    return Html(f'<script type="application/json" class="{name}">{text}</script>')
+
+
+def _look(symbol: str) -> dict[str, Any]:
+    """Colour and radius (Å) of an element: those of Jmol, and half of a bond's length."""
+    number = atomic_numbers.get(symbol, 0)
+    rgb = (round(255 * channel) for channel in jmol_colors[number])
+    radius = round(0.6 * float(covalent_radii[number]), 3)
+    return {"symbol": symbol, "radius": radius, "color": "#" + "".join(f"{one:02x}" for one in rgb)}
+
+
+def _packed(shown: Shown) -> tuple[list[float], list[float], str]:
+    """Lowest and highest coordinates (Å), and positions as 16-bit steps between them, packed.
+
+    A frame is stored as its difference to the frame before, which packs well.
+    """
+    low, high = shown.positions.min(axis=(0, 1)), shown.positions.max(axis=(0, 1))
+    scale = np.where(high > low, high - low, 1.0) / _LEVELS
+    steps = ((shown.positions - low) / scale).round().astype("<u2").transpose(0, 2, 1)
+    steps[1:] -= steps[:-1].copy()
+    return low.tolist(), (low + _LEVELS * scale).tolist(), _compressed(steps.tobytes())
+
+
+def _compressed(data: bytes) -> str:
+    return b64encode(gzip.compress(data, compresslevel=6, mtime=0)).decode()

@@ -1,0 +1,133 @@
+"""Settings and methods in words: sentences of a report, and of a paper's methods section."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+THERMOSTATS = {
+    "nve": ("", []),
+    "nvt-langevin": ("Langevin dynamics", ["leimkuhler2013"]),
+    "nvt-berendsen": ("the weak-coupling thermostat of Berendsen", ["berendsen1984"]),
+    "nvt-bussi": ("stochastic velocity rescaling", ["bussi2007"]),
+    "nvt-nose-hoover": ("a Nosé-Hoover chain", ["martyna1992"]),
+    "npt-berendsen": ("the weak-coupling thermostat of Berendsen", ["berendsen1984"]),
+    "npt-scr": ("stochastic velocity rescaling", ["bussi2007"]),
+    "npt-mtk": ("stochastic velocity rescaling", ["bussi2007"]),
+}
+"""What holds the temperature, with keys of `citations`, by the names of ensembles."""
+BAROSTATS = {
+    "npt-berendsen": ("the weak-coupling barostat of Berendsen", ["berendsen1984"]),
+    "npt-scr": ("stochastic cell rescaling", ["bernetti2020"]),
+    "npt-mtk": ("the barostat of Martyna, Tobias and Klein", ["martyna1994"]),
+}
+"""What holds the pressure, likewise."""
+_PRECISION = {
+    "float64": "double precision",
+    "mixed": "mixed precision",
+    "float32": "single precision",
+}
+
+
+def cite(keys: Sequence[str]) -> str:
+    r"""LaTeX of citations: " \cite{a,b}"; empty without keys."""
+    return f" \\cite{{{','.join(keys)}}}" if keys else ""
+
+
+def ensemble_words(settings: Mapping[str, Any]) -> str:
+    """The ensemble of a run on one line."""
+    name = settings.get("ensemble", "nve")
+    if name not in THERMOSTATS or name == "nve":
+        return "constant energy and volume (NVE)" if name == "nve" else str(name)
+    text = f"{_kelvin(settings)} by {THERMOSTATS[name][0]}, coupling time {_fs(settings, 'coupling_time')}"
+    if name in BAROSTATS:
+        text += (
+            f"; {_gigapascal(settings)} by {BAROSTATS[name][0]}, coupling time "
+            f"{_fs(settings, 'pressure_coupling_time')}, cell {settings.get('cell_control', 'isotropic')}"
+        )
+    return f"{text} ({name})"
+
+
+def length_words(settings: Mapping[str, Any], steps: int) -> str:
+    """Number of steps, time step and length on one line."""
+    timestep = float(settings.get("timestep", 1.0))
+    return f"{steps:,} steps of {timestep:g} fs = {steps * timestep / 1000.0:g} ps"
+
+
+def atoms_words(report: Mapping[str, Any]) -> str:
+    """Number and formula of the atoms."""
+    from ase.formula import Formula
+
+    formula = Formula(str(report.get("formula", ""))).reduce()[0].format("hill")
+    fixed = report.get("n_fixed") or 0
+    return f"{report['n_atoms']:,} atoms, {formula}" + (f", {fixed:,} of them fixed" if fixed else "")
+
+
+def dynamics_method(
+    report: Mapping[str, Any], segments: Sequence[Mapping[str, Any]]
+) -> tuple[str, list[str]]:
+    """Sentences of a molecular dynamics run, and the keys that they cite."""
+    keys = ["swope1982"]
+    precision = _PRECISION.get(report["settings"].get("precision", "float64"), "double precision")
+    text = (
+        f"The equations of motion were integrated with the velocity Verlet algorithm{cite(keys)} in "
+        f"{precision}. "
+    )
+    many = len(segments) > 1
+    for number, one in enumerate(segments, 1):
+        own, more = _stage(one, f"In stage {number} " if many else "")
+        text += own + " "
+        keys += more
+    return text.strip(), list(dict.fromkeys(keys))
+
+
+def _stage(segment: Mapping[str, Any], head: str) -> tuple[str, list[str]]:
+    """A sentence of one segment, and its keys."""
+    settings = segment["settings"]
+    name = settings.get("ensemble", "nve")
+    steps = segment.get("last_step", 0) - segment.get("first_step", 0)
+    timestep = float(settings.get("timestep", 1.0))
+    length = f"{steps * timestep / 1000.0:g} ps with a time step of {timestep:g} fs"
+    start = "the" if head else "The"
+    if name == "nve" or name not in THERMOSTATS:
+        return f"{head}{start} system evolved at constant energy and volume for {length}.", []
+    thermostat, keys = THERMOSTATS[name]
+    text = (
+        f"{head}{start} temperature was {_held(settings, 'temperature')} {_kelvin(settings)} for {length} by "
+        f"{thermostat}{cite(keys)} with a coupling time of {_fs(settings, 'coupling_time')}"
+    )
+    if name in BAROSTATS:
+        barostat, more = BAROSTATS[name]
+        more = [*more, *(["deltatto2022"] if name == "npt-scr" and _shape(settings) else [])]
+        text += (
+            f", and the pressure was {_held(settings, 'pressure')} {_gigapascal(settings)} by "
+            f"{barostat}{cite(more)} with a coupling time of {_fs(settings, 'pressure_coupling_time')}"
+        )
+        keys = [*keys, *more]
+    return f"{text}.", list(keys)
+
+
+def _shape(settings: Mapping[str, Any]) -> bool:
+    """Whether the cell may change its shape."""
+    return bool(settings.get("cell_control", "isotropic") != "isotropic")
+
+
+def _held(settings: Mapping[str, Any], name: str) -> str:
+    return "held at" if settings.get(f"final_{name}") is None else "changed linearly from"
+
+
+def _kelvin(settings: Mapping[str, Any]) -> str:
+    final = settings.get("final_temperature")
+    return f"{settings.get('temperature', 300.0):g} K" + ("" if final is None else f" to {final:g} K")
+
+
+def _gigapascal(settings: Mapping[str, Any]) -> str:
+    def shown(value: Any) -> str:
+        return ", ".join(f"{one:g}" for one in (value if isinstance(value, list | tuple) else [value]))
+
+    final = settings.get("final_pressure")
+    return (
+        f"{shown(settings.get('pressure', 0.0))}" + ("" if final is None else f" to {shown(final)}") + " GPa"
+    )
+
+
+def _fs(settings: Mapping[str, Any], name: str) -> str:
+    return f"{settings.get(name, 0.0):g} fs"

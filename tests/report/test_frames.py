@@ -1,0 +1,102 @@
+"""Frames of a picture: the right atoms at the right places, thinned, and a cut end left out."""
+
+import numpy as np
+import pytest
+from ase import Atoms
+from ase.io import read, write
+from run_folders import frames
+
+from taichimd.core.errors import StructureError
+from taichimd.report import frames as module
+from taichimd.report.frames import shown_frames
+
+pytestmark = pytest.mark.once
+
+
+def test_positions_lie_in_the_cell_and_times_are_labels(tmp_path):
+    (tmp_path / "a.extxyz").write_text(frames(3))
+    shown = shown_frames(tmp_path / "a.extxyz")
+    assert shown.labels == ["0 ps", "0.01 ps", "0.02 ps"]
+    assert np.allclose(shown.positions[2], [[1, 1, 1], [3.02, 1, 2]])
+    assert np.allclose(shown.cells, 10 * np.eye(3))
+    assert shown.notes == []
+
+
+def test_a_triclinic_cell_has_its_vectors_in_rows(tmp_path):
+    cell = [[4.0, 0.0, 0.0], [1.0, 3.0, 0.0], [0.5, 0.2, 5.0]]
+    atoms = Atoms("SiC", [[0.1, 0.2, 0.3], [1, 1, 1]], cell=cell, pbc=True)
+    for name in ("a.extxyz", "a.traj", "a.cif"):
+        write(tmp_path / name, [atoms] * (1 if name == "a.cif" else 2))
+        shown = shown_frames(tmp_path / name)
+        assert np.allclose(shown.positions[0], read(tmp_path / name).positions, atol=1e-6)
+        assert np.allclose(shown.cells[0], read(tmp_path / name).cell, atol=1e-6)
+        assert shown.symbols.tolist() == ["Si", "C"]
+
+
+@pytest.mark.parametrize("left", [1, 5, 60, 100])
+def test_a_frame_that_is_cut_off_is_left_out_and_said(tmp_path, left):
+    text = frames(4)
+    (tmp_path / "a.extxyz").write_text(text[:-left])
+    shown = shown_frames(tmp_path / "a.extxyz")
+    assert len(shown.labels) == 3
+    assert shown.notes == ["the last frame is cut off and left out"]
+
+
+def test_a_cut_binary_trajectory_has_the_frames_before(tmp_path):
+    atoms = Atoms("Si2", [[0, 0, 0], [2, 0, 0]], cell=[5, 5, 5], pbc=True)
+    write(tmp_path / "a.traj", [atoms] * 3)
+    write(tmp_path / "one.traj", [atoms])
+    data = (tmp_path / "a.traj").read_bytes()
+    (tmp_path / "b.traj").write_bytes(data[: len(data) // 2])
+    with pytest.raises(StructureError, match=r"b\.traj cannot be read"):
+        shown_frames(tmp_path / "b.traj")
+    assert len(shown_frames(tmp_path / "one.traj").labels) == 1
+
+
+def test_many_frames_are_thinned_at_equal_intervals(tmp_path):
+    (tmp_path / "a.extxyz").write_text(frames(397))
+    shown = shown_frames(tmp_path / "a.extxyz")
+    assert len(shown.labels) == 100
+    assert (shown.labels[0], shown.labels[1], shown.labels[-1]) == ("0 ps", "0.04 ps", "3.96 ps")
+    assert shown.notes == ["100 of 397 frames are shown, at equal intervals"]
+
+
+def test_many_atoms_are_thinned_the_same_in_each_frame(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "MOST_ATOMS", 50)
+    atoms = Atoms("Si300", np.arange(900).reshape(-1, 3) * 0.5)
+    moved = atoms.copy()
+    moved.positions += 1.0
+    notes = ["50 of 300 atoms are shown, drawn at random"]
+    for name in ("a.extxyz", "a.traj", "a.dump"):
+        if name == "a.dump":
+            lines = [f"{k + 1} 1 {x} {y} {z}" for k, (x, y, z) in enumerate(atoms.positions.tolist())]
+            head = "ITEM: TIMESTEP\n0\nITEM: NUMBER OF ATOMS\n300\nITEM: BOX BOUNDS ff ff ff\n0 9\n0 9\n0 9\n"
+            text = f"{head}ITEM: ATOMS id type xu yu zu\n" + "\n".join(lines) + "\n"
+            (tmp_path / name).write_text(text)
+            shown = shown_frames(tmp_path / name, elements=["Si"])
+        else:
+            write(tmp_path / name, [atoms, moved])
+            shown = shown_frames(tmp_path / name)
+            assert np.allclose(shown.positions[1] - shown.positions[0], 1.0)
+        assert shown.notes == notes
+        numbers = (shown.positions[0, :, 0] / 1.5).round().astype(int)
+        assert np.array_equal(numbers, np.unique(numbers))
+        assert np.allclose(shown.positions[0], atoms.positions[numbers])
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "is empty"),
+        ("2\nno end", "has no whole frame yet"),
+        ("hello\n", "cannot be read as the number of atoms"),
+        (frames(1) + "1\n\nSi 0 0 0\n", "the number of atoms changes"),
+        ("1\n\nSi 0 0 nan\n", "not a finite number"),
+        ("1\n\nSi 0 0\n", "frame 0 cannot be read"),
+        ("1\nProperties=pos:R:3\n0 0 0\n", "species and pos"),
+    ],
+)
+def test_what_cannot_be_shown_is_one_line(tmp_path, text, told):
+    (tmp_path / "a.extxyz").write_text(text)
+    with pytest.raises(StructureError, match=told):
+        shown_frames(tmp_path / "a.extxyz")
