@@ -3,28 +3,37 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-THERMOSTATS = {
-    "nve": ("", []),
-    "nvt-langevin": ("Langevin dynamics", ["leimkuhler2013"]),
-    "nvt-berendsen": ("the weak-coupling thermostat of Berendsen", ["berendsen1984"]),
-    "nvt-bussi": ("stochastic velocity rescaling", ["bussi2007"]),
-    "nvt-nose-hoover": ("a Nosé-Hoover chain", ["martyna1992"]),
-    "npt-berendsen": ("the weak-coupling thermostat of Berendsen", ["berendsen1984"]),
-    "npt-scr": ("stochastic velocity rescaling", ["bussi2007"]),
-    "npt-mtk": ("stochastic velocity rescaling", ["bussi2007"]),
+_THERMOSTATS = {
+    "langevin": ("Langevin dynamics", ["leimkuhler2013"]),
+    "berendsen": ("the weak-coupling thermostat of Berendsen", ["berendsen1984"]),
+    "bussi": ("stochastic velocity rescaling", ["bussi2007"]),
+    "nose-hoover": ("a Nosé-Hoover chain", ["martyna1992"]),
 }
-"""What holds the temperature, with keys of `citations`, by the names of ensembles."""
-BAROSTATS = {
-    "npt-berendsen": ("the weak-coupling barostat of Berendsen", ["berendsen1984"]),
-    "npt-scr": ("stochastic cell rescaling", ["bernetti2020"]),
-    "npt-mtk": ("the barostat of Martyna, Tobias and Klein", ["martyna1994"]),
+"""What holds the temperature, with keys of `citations`, by its part of the name of an ensemble."""
+_BAROSTATS = {
+    "berendsen": ("the weak-coupling barostat of Berendsen", ["berendsen1984"], "berendsen"),
+    "scr": ("stochastic cell rescaling", ["bernetti2020"], "bussi"),
+    "mtk": ("the barostat of Martyna, Tobias and Klein", ["martyna1994"], "bussi"),
 }
-"""What holds the pressure, likewise."""
+"""What holds the pressure, likewise, and the thermostat of an ensemble that names none."""
 _PRECISION = {
     "float64": "double precision",
     "mixed": "mixed precision",
     "float32": "single precision",
 }
+
+
+def _baths(name: str) -> tuple[tuple[str, list[str]], tuple[str, list[str]]]:
+    """Words and keys of the thermostat and of the barostat of an ensemble; empty where it has none."""
+    kind, _, rest = name.partition("-")
+    if kind == "nvt":
+        return _THERMOSTATS.get(rest, (rest, [])), ("", [])
+    if kind != "npt":
+        return ("", []), ("", [])
+    barostat, _, thermostat = rest.partition("-")
+    words, keys, usual = _BAROSTATS.get(barostat, (barostat, [], thermostat))
+    thermostat = thermostat or usual
+    return _THERMOSTATS.get(thermostat, (thermostat, [])), (words, keys)
 
 
 def cite(keys: Sequence[str]) -> str:
@@ -35,12 +44,13 @@ def cite(keys: Sequence[str]) -> str:
 def ensemble_words(settings: Mapping[str, Any]) -> str:
     """The ensemble of a run on one line."""
     name = settings.get("ensemble", "nve")
-    if name not in THERMOSTATS or name == "nve":
+    (thermostat, _), (barostat, _) = _baths(name)
+    if not thermostat:
         return "constant energy and volume (NVE)" if name == "nve" else str(name)
-    text = f"{_kelvin(settings)} by {THERMOSTATS[name][0]}, coupling time {_fs(settings, 'coupling_time')}"
-    if name in BAROSTATS:
+    text = f"{_kelvin(settings)} by {thermostat}, coupling time {_fs(settings, 'coupling_time')}"
+    if barostat:
         text += (
-            f"; {_gigapascal(settings)} by {BAROSTATS[name][0]}, coupling time "
+            f"; {_gigapascal(settings)} by {barostat}, coupling time "
             f"{_fs(settings, 'pressure_coupling_time')}, cell {settings.get('cell_control', 'isotropic')}"
         )
     return f"{text} ({name})"
@@ -87,16 +97,15 @@ def _stage(segment: Mapping[str, Any], head: str) -> tuple[str, list[str]]:
     timestep = float(settings.get("timestep", 1.0))
     length = f"{steps * timestep / 1000.0:g} ps with a time step of {timestep:g} fs"
     start = "the" if head else "The"
-    if name == "nve" or name not in THERMOSTATS:
+    (thermostat, keys), (barostat, more) = _baths(name)
+    if not thermostat:
         return f"{head}{start} system evolved at constant energy and volume for {length}.", []
-    thermostat, keys = THERMOSTATS[name]
     text = (
         f"{head}{start} temperature was {_held(settings, 'temperature')} {_kelvin(settings)} for {length} by "
         f"{thermostat}{cite(keys)} with a coupling time of {_fs(settings, 'coupling_time')}"
     )
-    if name in BAROSTATS:
-        barostat, more = BAROSTATS[name]
-        more = [*more, *(["deltatto2022"] if name == "npt-scr" and _shape(settings) else [])]
+    if barostat:
+        more = [*more, *(["deltatto2022"] if name.startswith("npt-scr") and _shape(settings) else [])]
         text += (
             f", and the pressure was {_held(settings, 'pressure')} {_gigapascal(settings)} by "
             f"{barostat}{cite(more)} with a coupling time of {_fs(settings, 'pressure_coupling_time')}"

@@ -50,7 +50,9 @@ def test_a_report_draws_plays_and_zooms(tmp_path):
         page.mouse.down()
         page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + 0.5 * box["height"])
         page.mouse.up()
-        ends = page.evaluate("[...document.querySelectorAll('.chart svg text')].map((one) => one.textContent)")
+        ends = page.evaluate(
+            "[...document.querySelectorAll('.chart svg text')].map((one) => one.textContent)"
+        )
         assert "0.20" in ends
         assert "0.40" not in ends, "all charts of the run are zoomed"
         page.mouse.dblclick(box["x"] + 0.5 * box["width"], box["y"] + 0.5 * box["height"])
