@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from pages import ROOT, text_of
+from pages import ROOT, blocks, commands, text_of
 
 from taichimd.forcefields.library import shipped
 from validation.benchmarks.gpumd_figures import npt_over_nve
@@ -264,6 +264,19 @@ def test_reaxff_on_two_cores_has_the_times_of_the_result():
         found = results[f"{system} {atoms}"]
         ms = found["ms_per_step"]
         assert shown == [f"{ms['taichimd']:.0f}", f"{ms['lammps']:.0f}", f"{found['ratio']:.2f}"]
+
+
+def test_outputs_on_the_page_of_the_tutorial_are_real_ones():
+    """Each line below a command is one that the driver recorded for it."""
+    printed, last, shown = of("tutorial", "printed"), None, 0
+    for kind, _, text in blocks("docs/tutorial.md"):
+        if kind == "console":
+            last = commands(text)[-1]
+        elif kind == "text":
+            lines = [line.rstrip() for line in text.splitlines()]
+            assert [line for line in lines if line not in printed[last]] == []
+            shown += len(lines)
+    assert shown > 15
 
 
 def test_the_page_of_potentials_lists_all_with_their_range_and_warnings():
