@@ -29,7 +29,7 @@ def test_skipped(): pytest.skip("no moon")
 """
 
 
-OF_A_RUNTIME = {"test_exchanges.py": 1}
+OF_A_RUNTIME = {"test_exchanges.py": 1, "test_captured.py": 1, "test_warm_start.py": 1}
 """Tests of what only one runtime has. Others would be left out of `make test` for nothing."""
 
 

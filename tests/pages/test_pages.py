@@ -176,7 +176,10 @@ def test_pages_are_short_and_name_results_that_exist(page):
 
 def results_of(page):
     """Files of validation/results that a page names."""
-    text, written = text_of(page), {"run.json", "relax.json", "kappa.json", "batch.json", "analysis.json", "validation.json"}
+    text, written = (
+        text_of(page),
+        {"run.json", "relax.json", "kappa.json", "batch.json", "analysis.json", "validation.json"},
+    )
     return set(re.findall(r"(?:`|results/)([\w*]+\.json)[`)]", text)) - written
 
 
