@@ -75,7 +75,7 @@ class Case:
         """The structure with velocities and no net momentum, from which runs begin."""
         if not self.built and self.temperature is None and self.atoms.get_velocities().any():
             return self.atoms
-        found = self.shaken.copy()
+        found = self.atoms.copy()  # displaced atoms would be far hotter, and out of equilibrium
         set_temperature(found, self.kelvin, self.seed + 1)
         return found
 

@@ -32,6 +32,6 @@ class Level:
     lammps: int
 
 
-QUICK = Level("quick", 60, 2, 4, 200, 1000, 5, 1, 60, 100, 20)
+QUICK = Level("quick", 60, 2, 4, 1000, 1000, 5, 1, 60, 100, 20)
 FULL = Level("full", 200, 6, 16, 2000, 20_000, 20, 4, 300, 1000, 20)
 LEVELS = {one.name: one for one in (QUICK, FULL)}
