@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # Tests run under the runtime that compiles faster, where it can be installed (tests/conftest.py).
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
-.PHONY: demo test test-long test-taichi mutations lint types wheel clean
+.PHONY: demo test test-long test-taichi mutations lint types wheel docs docs-links clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/taichimd demo
@@ -38,6 +38,17 @@ types: $(VENV)/.installed-dev
 # What would be published, installed into an environment that has nothing else.
 wheel: $(VENV)/.installed-dev
 	sh .ci/try-distributions $(BIN)/python
+
+# The documentation as a site, build/site/index.html; a warning is an error.
+docs: $(VENV)/.installed-docs
+	$(BIN)/python docs/stage.py
+	$(BIN)/python -m sphinx -q -W --keep-going -c docs build/site-source build/site
+	@echo "open build/site/index.html"
+
+# Are the links to other sites alive? Needs the network.
+docs-links: $(VENV)/.installed-docs
+	$(BIN)/python docs/stage.py
+	$(BIN)/python -m sphinx -q -b linkcheck -c docs build/site-source build/links
 
 clean:
 	rm -rf $(VENV) demo-output build dist .pytest_cache .ruff_cache .mypy_cache

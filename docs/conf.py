@@ -1,0 +1,47 @@
+"""Settings of the site that `make docs` builds from these pages; docs/stage.py writes what Sphinx reads."""
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from taichimd import __version__  # noqa: E402
+
+project = "taichimd"
+author = "the taichimd developers"
+copyright = "2026, the taichimd developers"
+release = version = __version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.mathjax",
+    "sphinx.ext.viewcode",
+]
+root_doc = "docs/index"
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+exclude_patterns = ["extra"]
+
+# Equations are fenced blocks "math", which GitHub draws, too.
+myst_enable_extensions = ["dollarmath", "amsmath"]
+myst_fence_as_directive = ["math"]
+myst_heading_anchors = 6
+
+# Docstrings quote code with single backticks.
+default_role = "code"
+napoleon_google_docstring = True
+napoleon_numpy_docstring = False
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_preserve_defaults = True
+
+html_theme = "furo"
+html_title = f"taichimd {release}"
+html_extra_path = [str(ROOT / "build" / "site-source" / "extra")]
+html_show_copyright = False
+
+linkcheck_anchors = False
+linkcheck_timeout = 30
+linkcheck_workers = 4
