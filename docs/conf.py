@@ -1,7 +1,9 @@
 """Settings of the site that `make docs` builds from these pages; docs/stage.py writes what Sphinx reads."""
 
+import re
 import sys
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -33,6 +35,8 @@ myst_heading_anchors = 6
 default_role = "code"
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
+# An attribute may also be a property with a docstring of its own.
+napoleon_use_ivar = True
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_preserve_defaults = True
@@ -45,3 +49,16 @@ html_show_copyright = False
 linkcheck_anchors = False
 linkcheck_timeout = 30
 linkcheck_workers = 4
+
+
+def setup(app: Any) -> None:
+    """Let the docstrings through a filter, after napoleon's."""
+    app.connect("autodoc-process-docstring", _keep_bars, priority=900)
+
+
+def _keep_bars(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Escape the bars of absolute values, which are no substitutions; code between backticks stays."""
+    for number, line in enumerate(lines):
+        parts = line.split("`")
+        parts[::2] = [re.sub(r"(?<!\\)\|", r"\\|", part) for part in parts[::2]]
+        lines[number] = "`".join(parts)

@@ -9,12 +9,18 @@ are the contents of the sidebar, from the tables of the index, and the pages tha
 import os
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
+
+import api_pages
+import command_pages
+import gallery_page
 
 ROOT = Path(__file__).resolve().parents[1]
 STAGED = ROOT / "build" / "site-source"
 _LINK = re.compile(r"(?<=\]\()(?!https?:|mailto:|#)([^)#\s]+)")
 _FENCES = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
+_MADE = ("gallery", "api/index", "commands/index")
 _START = "<!doctype html><meta http-equiv=refresh content='0; url=docs/index.html'><title>taichimd</title>\n"
 
 
@@ -28,7 +34,10 @@ def stage() -> None:
     pages = copied_pages()
     _write("extra/index.html", _START)
     index = pages["docs/index.md"]
-    _write("docs/index.md", index + contents(index))
+    _write("docs/index.md", index + contents(index, _MADE))
+    for kind in (gallery_page, api_pages, command_pages):
+        for name, text in kind.pages():
+            _write(name, text)
 
 
 def copied_pages() -> dict[str, str]:
@@ -79,17 +88,19 @@ def with_links_to_files(page: str, text: str) -> tuple[str, list[str]]:
     return "".join(parts), linked
 
 
-def contents(index: str) -> str:
-    """Sections of the sidebar: one for each heading of the index, with the pages that it links to."""
+def contents(index: str, made: Sequence[str]) -> str:
+    """Sections of the sidebar: one for each heading of the index with its links, and one for pages made."""
     sections = re.split(r"^## (.+)$", index, flags=re.MULTILINE)
     written = [_toctree("Start", ["../README"])]
     for caption, text in zip(sections[1::2], sections[2::2], strict=True):
+        if caption == "Evidence":
+            written.append(_toctree("Made from the program", made))
         pages = [page for page in dict.fromkeys(_LINK.findall(text)) if page.endswith(".md")]
         written.append(_toctree(caption, [page.removesuffix(".md") for page in pages]))
     return "".join(written)
 
 
-def _toctree(caption: str, pages: list[str]) -> str:
+def _toctree(caption: str, pages: Sequence[str]) -> str:
     return f"\n```{{toctree}}\n:hidden:\n:caption: {caption}\n\n" + "\n".join(pages) + "\n```\n"
 
 
