@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from taichimd.core.arrays import Array
 from taichimd.core.errors import CapacityError, SettingsError
+from taichimd.core.host_copies import on_host
 from taichimd.core.runtime import ti
 from taichimd.ensembles.barostats import layout as baro
 from taichimd.ensembles.coupling import Coupling, coupling_of
@@ -107,7 +108,7 @@ class Baths:
         """The arrays `bath` and `ledger`, a row for each system, not to be changed; after `forget` it waits for the device."""
         if self._seen is None:
             bath, ledger = self._shapes
-            self._seen = self.bath.to_numpy().reshape(bath), self.ledger.to_numpy().reshape(ledger)
+            self._seen = on_host(self.bath).reshape(bath), on_host(self.ledger).reshape(ledger)
         return self._seen
 
     def write(self, values: Array, ledgers: NDArray[np.int64]) -> None:

@@ -247,18 +247,19 @@ class System(NotCopied):
         self._check_going()
         total = self.systems.sums("totals")[self.number]
         potential, kinetic, virial = float(total[0]), float(total[1]), total[2:].reshape(3, 3)
-        stress = stress_of(virial, self.cell) if self.pbc.all() else None
+        volume = self.volume
+        stress = stress_of(virial, self.cell) if volume is not None else None
         pressure = None
-        if self.volume is not None and self.forcefield.has_virial:
+        if volume is not None and self.forcefield.has_virial:
             trace = float(np.trace(virial))
             self._bath.check_sums(trace, 2.0 * kinetic)
-            pressure = (2.0 * kinetic + trace) / (3.0 * self.volume) / units.GPA
+            pressure = (2.0 * kinetic + trace) / (3.0 * volume) / units.GPA
         temperature = 2.0 * kinetic / (self._bath.freedom * units.KB)
         received, heats = self._bath.received(), self.heats()
         conserved = None if received is None else potential + kinetic + received
         if conserved is not None and heats:
             conserved -= fsum(heats.values())
-        totals = self.step, potential, kinetic, temperature, pressure, self.volume, stress, conserved
+        totals = self.step, potential, kinetic, temperature, pressure, volume, stress, conserved
         return Thermo(*totals, self.device.charge_iterations(), heats)
 
     def pressures(self) -> Array | None:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.core.arguments import Array, Bundle, Selection, types_of
+from taichimd.core.host_copies import on_host
 from taichimd.core.runtime import ti
 from taichimd.system.frame import Frame, make_frame
 
@@ -83,7 +84,7 @@ class Cells:
     def read(self, name: str) -> NDArray[np.float64]:
         """(systems, 3, 3): a device array, not to be changed; after `moved` it waits for the device."""
         if name not in self._seen:
-            self._seen[name] = np.asarray(getattr(self.arrays, name).to_numpy())
+            self._seen[name] = on_host(getattr(self.arrays, name))
         return self._seen[name]
 
     def _write(self, name: str, matrices: NDArray[np.float64]) -> None:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
 from taichimd.core.errors import SettingsError
+from taichimd.core.host_copies import on_host
 from taichimd.core.runtime import PRECISIONS, TERM_PRECISIONS, literals, ti
 
 LEAST_INVERSE_MASS = 1e-30
@@ -200,7 +201,7 @@ class State:
         to_user, _ = _copy_kernels(self.real)
         with literals(self.real):
             to_user(self, array, self._user)
-        return np.asarray(self._user.to_numpy(), np.float64)
+        return np.asarray(on_host(self._user), np.float64)
 
     def set(self, name: str, values: NDArray[np.float64]) -> None:
         """Set a vector quantity from (n, 3) values in the user's order."""
