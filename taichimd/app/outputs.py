@@ -1,8 +1,9 @@
 """The output folder of a run and the observers that fill it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,6 +12,7 @@ from taichimd.app.simulated_system import SimulatedSystem
 from taichimd.core.errors import OutputError, SettingsError
 from taichimd.core.scalars import is_whole
 from taichimd.io.analysis_files import PICTURES
+from taichimd.io.behind import Behind
 from taichimd.io.binary_trajectory import BinaryTrajectoryWriter, cut_frames
 from taichimd.io.checkpoint import Checkpoint
 from taichimd.io.files import cut_file, writing
@@ -256,7 +258,9 @@ class ThermoTable(GrowingFile):
 
 
 class TrajectoryFile(GrowingFile):
-    """Writes a frame per report: the trajectory of `taichimd run`, as text or in ASE's binary format.
+    """Writes a frame per report: the trajectory of `taichimd run`, as text or in a binary format.
+
+    A frame is copied at its report and written by another thread. `sync` and `close` wait for that.
 
         >>> from ase.build import bulk
         >>> from ase.io import read
@@ -292,7 +296,7 @@ class TrajectoryFile(GrowingFile):
     ) -> None:
         super().__init__(path, overwrite, drop_from)
         self.every = checked_every(every)
-        self._per_atom, self._terms = tuple(per_atom), terms
+        self._per_atom, self._terms, self._behind = tuple(per_atom), terms, Behind()
         if self.path.suffix not in _WRITERS:
             raise SettingsError(f"{self.path}: expected a trajectory named *{' or *'.join(_WRITERS)}")
         if not set(self._per_atom) <= set(PER_ATOM):
@@ -306,7 +310,30 @@ class TrajectoryFile(GrowingFile):
 
     def _write(self, simulation: SimulatedSystem, thermo: Thermo) -> None:
         terms = term_names(simulation.energy_terms()) if self._terms else None
-        self._writer.write(simulation.engine, thermo, simulation.time_ps, terms)
+        self._put(simulation, thermo, simulation.time_ps, terms)
+
+    def _put(
+        self,
+        simulation: SimulatedSystem,
+        thermo: Any,
+        time_ps: float | None,
+        terms: Mapping[str, float] | None = None,
+    ) -> None:
+        """Copy the state from the device now, and have it written while the run goes on."""
+        frame = self._writer.take(simulation.engine, thermo, time_ps, terms)
+        self._behind.put(partial(self._writer.append_frame, frame), frame.size)
+
+    def sync(self) -> None:
+        """Wait until all frames are written, and force them onto the disk."""
+        self._behind.wait()
+        super().sync()
+
+    def close(self) -> None:
+        """Wait until all frames are written, and close the file; a later report goes on in it."""
+        try:
+            self._behind.wait()
+        finally:
+            super().close()
 
 
 class RunFiles:

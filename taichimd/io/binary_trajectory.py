@@ -14,9 +14,9 @@ Format: the docstring of `ase.io.ulm`.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import numpy as np
 from ase import Atoms
@@ -26,12 +26,9 @@ from numpy.typing import NDArray
 from taichimd.core.arrays import Array
 from taichimd.core.errors import OutputError
 from taichimd.io.files import open_own, writing
+from taichimd.io.snapshot import FrameWriter, Snapshot
 from taichimd.io.trajectory import MOMENTA_UNIT
-from taichimd.program.results import Thermo
 from taichimd.system.constraints import fix
-
-if TYPE_CHECKING:
-    from taichimd.program.engine import Engine
 
 DESCRIPTION = {
     "program": "taichimd",
@@ -50,7 +47,7 @@ DESCRIPTION = {
 """Units, in the first frame of each file."""
 
 
-class BinaryTrajectoryWriter:
+class BinaryTrajectoryWriter(FrameWriter):
     """Appends frames, each handed to the system.
 
     Args:
@@ -95,42 +92,31 @@ class BinaryTrajectoryWriter:
             self._file.set_description(DESCRIPTION)
         self._whole = True
 
-    def write(
-        self,
-        engine: "Engine",
-        thermo: Thermo,
-        time_ps: float | None,
-        terms: Mapping[str, float] | None = None,
-    ) -> None:
-        """Append the present state of the engine as one frame.
+    def append_frame(self, frame: Snapshot) -> None:
+        """Write a frame and hand it to the system.
 
-        Args:
-            engine: any.
-            thermo: of its step.
-            time_ps: ps; without a time there are no momenta.
-            terms: energies of terms (eV) by names for `info`.
+        Raises:
+            OutputError: it cannot be written.
         """
         atoms = self._atoms.copy()
-        atoms.set_cell(engine.cell)
-        atoms.positions = engine.positions()
-        if time_ps is not None:
-            atoms.set_momenta(engine.velocities() * np.asarray(engine.masses)[:, None])
-        fix(atoms, engine.fixed)
-        values = engine.atom_values()
-        results: dict[str, Any] = {"energy": float(thermo.potential), "forces": engine.forces()}
+        atoms.set_cell(frame.cell)
+        atoms.positions = frame.positions
+        if frame.momenta is not None:
+            atoms.set_momenta(frame.momenta)
+        fix(atoms, frame.fixed)
+        values = dict(frame.values)
+        results: dict[str, Any] = {"energy": frame.energy, "forces": frame.forces}
         if "charges" in values:
             results["charges"] = values.pop("charges")
         # ASE's format has no columns of one's own.
-        time = {} if time_ps is None else {"time_ps": float(time_ps)}
-        atoms.info = {"step": int(thermo.step), **time, **(terms or {}), **values}
-        if thermo.stress is not None:
-            results["stress"] = np.asarray(thermo.stress)
-        if self._per_atom:
-            now = engine.evaluate()
-            if "energy" in self._per_atom:
-                results["energies"] = np.asarray(now.energies)
-            if "virial" in self._per_atom:
-                atoms.info["virials"] = np.asarray(now.virials)
+        time = {} if frame.time_ps is None else {"time_ps": frame.time_ps}
+        atoms.info = {"step": frame.step, **time, **frame.terms, **values}
+        if frame.stress is not None:
+            results["stress"] = frame.stress
+        if frame.energies is not None:
+            results["energies"] = np.asarray(frame.energies)
+        if frame.virials is not None:
+            atoms.info["virials"] = np.asarray(frame.virials)
         atoms.calc = SinglePointCalculator(atoms, **results)
         with writing(self.path):
             self._whole = False

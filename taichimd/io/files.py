@@ -175,7 +175,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 class AppendedFile:
-    """A text file that grows piece by piece, each piece flushed: a killed run loses none that was reported.
+    """A file that grows piece by piece, each piece flushed: a killed run loses none that was reported.
 
     Args:
         path: the file.
@@ -194,16 +194,16 @@ class AppendedFile:
                 self._file.truncate(keep())
             else:
                 self._file = self._opened("w")
-                self._file.write(header)
+                self._file.write(header.encode())
                 self._file.flush()
 
-    def _opened(self, mode: str) -> IO[str]:
-        return os.fdopen(open_own(self.path, mode), mode, encoding="utf-8", newline="\n")
+    def _opened(self, mode: str) -> IO[bytes]:
+        return os.fdopen(open_own(self.path, mode), f"{mode}b")
 
-    def append(self, text: str) -> None:
+    def append(self, text: str | bytes) -> None:
         """Write a piece and hand it to the system."""
         with writing(self.path):
-            self._file.write(text)
+            self._file.write(text.encode() if isinstance(text, str) else text)
             self._file.flush()
 
     def sync(self) -> None:

@@ -37,4 +37,4 @@ class SweepFrames(TrajectoryFile):
     """Writes a frame per report, without time or momenta: a Markov chain has none."""
 
     def _write(self, simulation: SimulatedSystem, thermo: Any) -> None:
-        self._writer.write(simulation.engine, thermo, None)
+        self._put(simulation, thermo, None)

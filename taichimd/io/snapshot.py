@@ -1,0 +1,135 @@
+"""A frame of a trajectory on the host: taken from the engine at once, written later, while steps go on."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taichimd.core.arrays import Array
+from taichimd.program.results import Thermo
+
+if TYPE_CHECKING:
+    from taichimd.program.engine import Engine
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What a frame holds, in the user's order.
+
+    Attributes:
+        step: MD step.
+        time_ps: ps; None of a Markov chain.
+        energy: eV.
+        stress: (6,) eV/Å^3, xx yy zz yz xz xy, or None.
+        cell: (3, 3) Å.
+        positions: (n, 3) Å.
+        velocities: (n, 3), ASE's unit; None without a time.
+        masses: (n,) amu.
+        forces: (n, 3) eV/Å.
+        fixed: (n,) True of fixed atoms, or None.
+        values: (n,) each, such as charges (e), by name.
+        energies: (n,) eV; None unless asked for.
+        virials: (n, 3, 3) eV; None unless asked for.
+        terms: energies of terms (eV) by names such as E_bond_eV.
+    """
+
+    step: int
+    time_ps: float | None
+    energy: float
+    stress: Array | None
+    cell: Array
+    positions: Array
+    velocities: Array | None
+    masses: Array
+    forces: Array
+    fixed: NDArray[np.bool_] | None
+    values: dict[str, Array]
+    energies: Array | None
+    virials: Array | None
+    terms: dict[str, float]
+
+    @property
+    def momenta(self) -> Array | None:
+        """(n, 3) sqrt(eV amu), ASE's unit."""
+        return None if self.velocities is None else self.velocities * self.masses[:, None]
+
+    @property
+    def size(self) -> int:
+        """Bytes of the arrays."""
+        arrays = (self.positions, self.velocities, self.forces, self.energies, self.virials)
+        return sum(array.nbytes for array in (*arrays, *self.values.values()) if array is not None)
+
+
+def snapshot(
+    engine: "Engine",
+    thermo: Thermo,
+    time_ps: float | None,
+    per_atom: Sequence[str] = (),
+    terms: Mapping[str, float] | None = None,
+) -> Snapshot:
+    """The present state of an engine as a frame.
+
+    Args:
+        engine: any.
+        thermo: of its step.
+        time_ps: ps; without a time there are no velocities.
+        per_atom: more of each atom, some of "energy", "virial".
+        terms: energies of terms (eV) by name.
+    """
+    now = engine.evaluate() if per_atom else None
+    return Snapshot(
+        step=int(thermo.step),
+        time_ps=None if time_ps is None else float(time_ps),
+        energy=float(thermo.potential),
+        stress=None if thermo.stress is None else np.asarray(thermo.stress, float),
+        cell=np.array(engine.cell, float),
+        positions=engine.positions(),
+        velocities=None if time_ps is None else engine.velocities(),
+        masses=np.asarray(engine.masses),
+        forces=engine.forces(),
+        fixed=engine.fixed,
+        values=engine.atom_values(),
+        energies=now.energies if now is not None and "energy" in per_atom else None,
+        virials=now.virials if now is not None and "virial" in per_atom else None,
+        terms={name: float(value) for name, value in (terms or {}).items()},
+    )
+
+
+class FrameWriter:
+    """What writers of trajectories have in common: `append` writes a snapshot, in any thread."""
+
+    _per_atom: tuple[str, ...] = ()
+
+    def take(
+        self,
+        engine: "Engine",
+        thermo: Thermo,
+        time_ps: float | None,
+        terms: Mapping[str, float] | None = None,
+    ) -> Snapshot:
+        """The present state of the engine, with what this file has of each atom (`snapshot`)."""
+        return snapshot(engine, thermo, time_ps, self._per_atom, terms)
+
+    def append_frame(self, frame: Snapshot) -> None:
+        """Write a frame and hand it to the system.
+
+        Raises:
+            OutputError: it cannot be written.
+        """
+        raise NotImplementedError
+
+    def write(
+        self,
+        engine: "Engine",
+        thermo: Thermo,
+        time_ps: float | None,
+        terms: Mapping[str, float] | None = None,
+    ) -> None:
+        """Append the present state of the engine as one frame, at once (`snapshot`).
+
+        Raises:
+            OutputError: it cannot be written.
+        """
+        self.append_frame(self.take(engine, thermo, time_ps, terms))
