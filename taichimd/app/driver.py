@@ -29,6 +29,7 @@ from taichimd.app.simulation import Simulation
 from taichimd.app.summary import print_header
 from taichimd.app.supervised import Supervised, to_the_end
 from taichimd.core.signals import StopRequest
+from taichimd.core.started import begin_of_command
 from taichimd.ensembles.registry import Ensemble
 from taichimd.io.files import allow_open_files
 from taichimd.io.lock import locked
@@ -69,7 +70,7 @@ def run_jobs(jobs: Mapping[str, Job], console: Console) -> tuple[int, bool]:
     Raises:
         TaichimdError: as of `run_job`. Of several systems one that explodes stops, and the others go on.
     """
-    each = list(jobs.values())
+    each, begun = list(jobs.values()), begin_of_command()
     allow_open_files(_FILES_OF_A_RUN * len(each))
     with ExitStack() as stack:
         folders = [folder_of(job) for job in each]
@@ -84,7 +85,16 @@ def run_jobs(jobs: Mapping[str, Job], console: Console) -> tuple[int, bool]:
             if len(each) > 1:
                 batch = {"systems": len(each), "number": number, "atoms": sum(len(one.atoms) for one in each)}
             runs.append(
-                Run(job, folders[number], simulations[number], before, console, appending[number], batch)
+                Run(
+                    job,
+                    folders[number],
+                    simulations[number],
+                    before,
+                    console,
+                    appending[number],
+                    batch,
+                    begun,
+                )
             )
         return _RunsTogether(runs, engine, console).execute()
 

@@ -22,6 +22,8 @@ TORN = 1.5
 """Growth of the volume beyond what solids and liquids do under a pressure that holds them together."""
 
 
+_LARGE_SHARE, _LITTLE_SECONDS = 0.2, 1.0
+"""Share of the time that output may take, and seconds that nobody minds."""
 _SHORT_STEP = 0.02
 """fs: no atom needs so short a time step."""
 
@@ -138,13 +140,35 @@ def where_it_goes_on(atoms: Atoms, structure: Atoms) -> list[str]:
     return [f"the run goes on from the checkpoint: of the structure, which differs, not used: {what}"]
 
 
+def of_output(report: Mapping[str, Any]) -> list[str]:
+    """That output took a large part of the time, and what helps, if that is so.
+
+    Args:
+        report: of run.json.
+    """
+    output = report.get("output_seconds", 0.0)
+    share = (
+        output / max(output + report["stepping_seconds"] + report["sampling_seconds"], 1e-9)
+        if output
+        else 0.0
+    )
+    if output < _LITTLE_SECONDS or share < _LARGE_SHARE:
+        return []
+    cures = {
+        "extxyz": "--frames netcdf writes a binary trajectory, --n-frames 50 fewer frames, --frames none none",
+        "none": "--n-rows 200 writes fewer rows",
+    }
+    cure = cures.get(report["settings"]["frames"], "--n-frames 50 writes fewer frames, --frames none none")
+    return [f"output took {share:.0%} of the time of the run ({output:.1f} s): {cure}"]
+
+
 def after_run(report: dict[str, Any]) -> list[str]:
     """What the figures of a run mean.
 
     Args:
         report: of run.json.
     """
-    told = observed_equilibration(report)
+    told = [*observed_equilibration(report), *of_output(report)]
     first, last = report.get("first_volume_A3"), report.get("last_volume_A3")
     if first is None or last is None or 1.0 / TORN < last / first < TORN:
         return told

@@ -16,17 +16,22 @@ from taichimd.io.behind import Behind
 from taichimd.io.binary_trajectory import BinaryTrajectoryWriter, cut_frames
 from taichimd.io.checkpoint import Checkpoint
 from taichimd.io.files import cut_file, writing
+from taichimd.io.netcdf_trajectory import NetcdfTrajectoryWriter, cut_netcdf
 from taichimd.io.thermo import ThermoWriter, heat_names, term_names
 from taichimd.io.trajectory import TrajectoryWriter, offset_of_step
 from taichimd.program.results import Thermo
 from taichimd.settings.types import NONE, PER_ATOM
 
 _Own = TypeVar("_Own", bound="GrowingFile")
-_WRITERS: dict[str, type[TrajectoryWriter] | type[BinaryTrajectoryWriter]] = {
+_Writer = TrajectoryWriter | BinaryTrajectoryWriter | NetcdfTrajectoryWriter
+_WRITERS: dict[str, type[_Writer]] = {
     ".extxyz": TrajectoryWriter,
     ".xyz": TrajectoryWriter,
     ".traj": BinaryTrajectoryWriter,
+    ".nc": NetcdfTrajectoryWriter,
 }
+_FILES = {"extxyz": "trajectory.extxyz", "netcdf": "trajectory.nc", "traj": "trajectory.traj"}
+"""Names of trajectories by the format of frames."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +41,7 @@ class OutputFolder:
     Attributes:
         path: the folder.
         observed: names of the files of what the run observes.
-        frames: format of the trajectory: extxyz, traj or none.
+        frames: format of the trajectory: extxyz, netcdf, traj or none.
         plot_format: of pictures: png, pdf or svg.
     """
 
@@ -48,12 +53,12 @@ class OutputFolder:
     @property
     def trajectories(self) -> list[Path]:
         """A trajectory of each format; a run has one of them at most."""
-        return [self.path / f"trajectory.{suffix}" for suffix in ("extxyz", "traj")]
+        return [self.path / name for name in _FILES.values()]
 
     @property
     def trajectory(self) -> Path | None:
         """Frames; None without any."""
-        return None if self.frames == NONE else self.path / f"trajectory.{self.frames}"
+        return None if self.frames == NONE else self.path / _FILES[self.frames]
 
     @property
     def thermo(self) -> Path:
@@ -101,9 +106,10 @@ class OutputFolder:
         """
         for file in self.trajectories if self.trajectory is not None else []:
             if file != self.trajectory and file.exists():
+                own = next(name for name, there in _FILES.items() if there == file.name)
                 raise OutputError(
-                    f"{file} is there: frames = {self.frames} cannot go on with it; give --frames "
-                    f"{file.suffix[1:]}, or another --output"
+                    f"{file} is there: frames = {self.frames} cannot go on with it; give --frames {own}, or "
+                    "another --output"
                 )
 
     def gap_in_frames(self, before: str | None, step: int) -> list[str]:
@@ -271,8 +277,8 @@ class TrajectoryFile(GrowingFile):
         [0, 10, 20]
 
     Args:
-        path: the trajectory; its suffix says the format: .extxyz, .xyz (`taichimd.io.trajectory`) or .traj
-            (`taichimd.io.binary_trajectory`).
+        path: the trajectory; its suffix says the format: .extxyz, .xyz (`taichimd.io.trajectory`), .nc
+            (`taichimd.io.netcdf_trajectory`) or .traj (`taichimd.io.binary_trajectory`).
         every: steps between frames; None: the `every` of `Simulation.run`.
         per_atom: more of each atom, some of "energy", "virial".
         terms: whether `info` of frames has energies of terms (`Simulation.energy_terms`), named E_bond_eV.
@@ -302,7 +308,7 @@ class TrajectoryFile(GrowingFile):
         if not set(self._per_atom) <= set(PER_ATOM):
             raise SettingsError(f"per_atom = {per_atom!r}: expected some of {', '.join(PER_ATOM)}")
 
-    def _make(self, simulation: SimulatedSystem) -> TrajectoryWriter | BinaryTrajectoryWriter:
+    def _make(self, simulation: SimulatedSystem) -> _Writer:
         engine = simulation.engine
         return _WRITERS[self.path.suffix](
             self.path, engine.symbols, engine.pbc, self._drop_from, self._per_atom, engine.masses
@@ -395,6 +401,8 @@ def cut_trajectory(path: Path, step: int) -> None:
     """
     if path.suffix == ".traj":
         cut_frames(path, step)
+    elif path.suffix == ".nc":
+        cut_netcdf(path, step)
     else:
         with writing(path):
             cut_file(path, offset_of_step(path, step))

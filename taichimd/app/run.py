@@ -65,6 +65,7 @@ class Run:
         console: where summary and progress go.
         appending: whether a run of this folder goes on.
         batch: entry of run.json of a run that steps together with others, or None.
+        begun: when the command was entered, on the clock of `time.perf_counter`; None: now.
 
     Attributes:
         last_step: where it ends. report: run.json, once it has ended.
@@ -79,7 +80,9 @@ class Run:
         console: Console,
         appending: bool,
         batch: dict[str, Any] | None = None,
+        begun: float | None = None,
     ) -> None:
+        self.begun = time.perf_counter() if begun is None else begun
         self.job, self.folder, self.simulation, self.console = job, folder, simulation, console
         self.before, self.batch = before, batch
         self.appending = appending
@@ -186,6 +189,9 @@ class Run:
             # Half a second each: of many runs the table has a picture.
             return
         plot_run(self.folder.thermo, self.folder.plot, self.report)
+        # Again, because the picture is part of what the user waits for.
+        self.report |= self._since_enter(result)
+        write_report(self.folder.report, self.report)
         rows += [("note", note) for note in after_run(self.report)]
         print_summary(self.console, self.report, self.folder, rows)
         if reason != "finished":
@@ -245,6 +251,12 @@ class Run:
         write_report(self.folder.report, report)
         self.report = report
 
+    def _since_enter(self, result: RunResult) -> dict[str, Any]:
+        """How long the user has waited, and the speed that this makes."""
+        seconds, steps = time.perf_counter() - self.begun, result.last_step - result.first_step
+        speed = self.simulation.engine.n_atoms * steps / seconds
+        return {"seconds_since_enter": seconds, "atom_steps_per_second_since_enter": speed}
+
     def _figures(self, result: RunResult, report: dict[str, Any]) -> dict[str, Any]:
         """Speed and physics of a run that ended."""
         engine, seconds = self.simulation.engine, result.stepping_seconds
@@ -253,6 +265,9 @@ class Run:
         figures: dict[str, Any] = {
             "stepping_seconds": seconds,
             "atom_steps_per_second": engine.n_atoms * steps / seconds if seconds > 0 else None,
+            **self._since_enter(result),
+            "output_seconds": result.output_seconds,
+            "sampling_seconds": result.sampling_seconds,
             "statistics": engine.statistics(),
         }
         if len(rows["step"]):

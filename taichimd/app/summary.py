@@ -137,6 +137,13 @@ def print_summary(
     if speed:
         ns_day = speed / report["n_atoms"] * report["settings"]["timestep"] * 1e-6 * 86400
         rows.append(("speed", f"{speed:.3g} atom-step/s, {ns_day:.3g} ns/day"))
+        waited = report["seconds_since_enter"]
+        rows.append(
+            (
+                "since enter",
+                f"{report['atom_steps_per_second_since_enter']:.3g} atom-step/s, {waited:.1f} s in all",
+            )
+        )
     written = RunSettings.of(report["settings"]).output
     rows.append(("output", output_text(written, report["first_step"], report["last_step"])))
     wall, compiling = duration(report["wall_seconds"]), report["compile_seconds"]

@@ -2,8 +2,9 @@
 
 import contextlib
 import signal
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rich.console import Console
@@ -62,10 +63,12 @@ def to_the_end(runs: Sequence[Supervised], console: Console, step: Callable[[Sto
             result = step(stop)
             stopped = None if result.finished else stop.received
             reason = "finished" if stopped is None else f"stopped by {signal.Signals(stopped).name}"
-            left = [run for run in runs if not run.ended]
+            left, begin = [run for run in runs if not run.ended], time.perf_counter()
             for run in left:
                 run.keeper.save(run.simulation)
                 run.files.close()
+            closing = time.perf_counter() - begin  # frames that were still waiting are written
+            result = replace(result, output_seconds=result.output_seconds + closing)
             # Still within: who stops a run that has come to its end must not lose its results.
             for run in left:
                 run.finish(reason, result)

@@ -17,7 +17,7 @@ from taichimd.io.lammps_dump import Dump, identified, is_dump
 from taichimd.io.other_formats import dropped_or_guessed, format_of
 from taichimd.io.report import read_report
 from taichimd.io.structures import check_elements, each_structure
-from taichimd.settings.types import NONE
+from taichimd.settings.types import NONE, TRAJECTORIES
 from taichimd.system.checks import check_occupancies
 
 VELOCITY_COLUMNS = ("vel", "velo", "velocity", "velocities")
@@ -105,13 +105,14 @@ def _of_run(path: Path) -> Path:
         StructureError: there is none.
     """
     folder = path if path.is_dir() else path.parent
-    names = [path.name] if folder != path else ["trajectory.extxyz", "trajectory.traj"]
+    names = [path.name] if folder != path else list(TRAJECTORIES)
     there = [folder / name for name in names if (folder / name).exists()]
     if there:
         return there[0]
     if read_report(folder / "run.json").get("settings", {}).get("frames") == NONE:
         raise StructureError(
-            f"the run in {folder} wrote no trajectory (frames = {NONE}); run it with --frames extxyz or traj"
+            f"the run in {folder} wrote no trajectory (frames = {NONE}); run it with "
+            "--frames extxyz, netcdf or traj"
         )
     if path.is_dir():
         raise StructureError(f"folder {path} holds no trajectory ({' or '.join(names)})")

@@ -17,9 +17,11 @@ from taichimd.io.cif import cif_structures, is_cif, read_cif
 from taichimd.io.dump_structure import is_dump, read_dump_frame
 from taichimd.io.elements import isotopes_told
 from taichimd.io.lammps_data import is_lammps_data, read_lammps_data
+from taichimd.io.netcdf_trajectory import is_netcdf, netcdf_frames
 from taichimd.io.other_formats import format_of, read_other
 from taichimd.io.pdb import is_pdb, pdb_models, read_pdb
 from taichimd.io.xyz import VELOCITIES, each_frame, has_other_names, is_xyz, read_xyz
+from taichimd.settings.types import TRAJECTORIES
 from taichimd.system.checks import check_occupancies
 from taichimd.system.constraints import moving_fixed
 
@@ -130,7 +132,7 @@ def _in_folder(path: Path, frame: int | None) -> Path:
     """Of the folder of a run the file to start from; other paths stay."""
     if not path.is_dir():
         return path
-    names = ("checkpoint.npz",) if frame is None else ("trajectory.extxyz", "trajectory.traj")
+    names = ("checkpoint.npz",) if frame is None else TRAJECTORIES
     there = [path / name for name in names if (path / name).is_file()]
     if there:
         return there[0]
@@ -163,6 +165,9 @@ def _read(
         if is_dump(path):
             kind = "a LAMMPS dump"
             return read_dump_frame(path, frame, units)
+        if is_netcdf(path):
+            kind = "AMBER NetCDF"
+            return _read_netcdf(path, frame)
         if is_xyz(path, head):
             kind = "(extended) XYZ"
             return read_xyz(path, frame, units)
@@ -188,6 +193,20 @@ def _read(
         ) from None
 
 
+def _read_netcdf(path: Path, frame: int | None) -> tuple[Atoms, list[str]]:
+    """A frame of a trajectory that this program wrote in AMBER's format; None is the last."""
+    try:
+        (atoms,) = netcdf_frames(path, -1 if frame is None else frame)
+    except IndexError:
+        count = sum(1 for _ in netcdf_frames(path))
+        raise StructureError(
+            f"trajectory {path} has {count} frames; from_frame = {frame}: expected {-count} to {count - 1}"
+        ) from None
+    several = frame is None
+    notes = ["the last frame is taken (--from-frame takes another)"] if several else []
+    return atoms, [f"{path.name}: {note}" for note in notes]
+
+
 def each_structure(path: Path, units: str | None) -> Iterator[tuple[Atoms, list[str]]] | None:
     """All structures, with remarks, of a file in which ASE's readers drop or guess something; else None.
 
@@ -204,6 +223,8 @@ def each_structure(path: Path, units: str | None) -> Iterator[tuple[Atoms, list[
         return iter([read_lammps_data(path, units, None)])
     if units is not None:
         raise StructureError(f"input_units: {path} is no LAMMPS dump or data file; leave it out")
+    if is_netcdf(path):
+        return ((atoms, []) for atoms in netcdf_frames(path))
     if is_cif(path, head):
         return cif_structures(path)
     if has_other_names(path):

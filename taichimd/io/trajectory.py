@@ -1,7 +1,9 @@
 """trajectory.extxyz: frames that ASE and OVITO open, every number written so that it reads back exactly.
 
-ASE's own writer rounds to eight decimals and formats atom by atom; this one writes the shortest text that
-gives the same double, formatted by Polars on all cores, some ten times as fast. Columns: `species`, `pos` (Å), `momenta` and `forces` (eV/Å).
+ASE's own writer rounds to eight decimals and formats atom by atom. This one writes the shortest text that
+gives the same double, formatted by Polars on all cores.
+
+Columns: `species`, `pos` (Å), `momenta` and `forces` (eV/Å).
 Velocities are there once, as momenta, the only form from which ASE's reader makes velocities; the comment
 line has their unit as `momenta_unit`. It also has the
 cell, `pbc`, `step`, `time_ps`, `energy` (eV) and `stress` (eV/Å^3, ASE's sign, potential part). On demand

@@ -68,7 +68,7 @@ class MCSettings(Settings):
         None,
         "Sweeps between rows of the table; default --sweeps / 200, at most 10 (with moves of all 100)",
     )
-    frames: Literal["extxyz", "traj", "none"] = shared("frames")
+    frames: Literal["extxyz", "netcdf", "traj", "none"] = shared("frames")
     frames_every: types.Steps | None = setting(
         None, "Sweeps between frames; default those of --every if it is given, else 100"
     )

@@ -184,7 +184,7 @@ def _check_frames(settings: RunSettings, given: Collection[str]) -> None:
         if key in given and getattr(output, key) is not None:
             raise SettingsError(
                 f"{key} = {getattr(output, key)}: with frames = none no frame is written; leave {key} out, "
-                "or choose frames = extxyz or traj"
+                "or choose frames = extxyz, netcdf or traj"
             )
 
 

@@ -230,8 +230,8 @@ class OutputSettings(Settings, topic="output"):
         f"Steps between rows of the table; default what --n-rows {ROWS} gives, {LEAST_INTERVAL} at least",
     )
     n_rows: types.Count | None = setting(None, "Rows after the first one, evenly spaced; instead of --every")
-    frames: Literal["extxyz", "traj", "none"] = setting(
-        "extxyz", "Trajectory, as text or in ASE's binary format"
+    frames: Literal["extxyz", "netcdf", "traj", "none"] = setting(
+        "extxyz", "Trajectory: text, AMBER's binary format, which most programs read, or ASE's"
     )
     frames_every: types.Steps | None = setting(
         None,

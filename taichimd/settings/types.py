@@ -22,6 +22,8 @@ MOST_STEPS = 10**15
 """Of a run: centuries of computing, and time in fs still has its last digit."""
 PER_ATOM = ("energy", "virial")
 """What frames can have of each atom, besides positions, velocities and forces."""
+TRAJECTORIES = ("trajectory.extxyz", "trajectory.nc", "trajectory.traj")
+"""Names of the trajectory in the folder of a run, by format."""
 NONE = "none"
 """For a restart: nothing of what its checkpoint has. Of frames: no trajectory."""
 DRAW, FILE = "draw", "file"

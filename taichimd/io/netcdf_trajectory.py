@@ -1,0 +1,373 @@
+"""trajectory.nc: frames in AMBER's binary format, which OVITO, VMD, MDAnalysis and ASE open.
+
+The container is NetCDF (classic, 64-bit offsets): a header, then one record of equal length for each frame.
+SciPy writes the header with the first frame. Each further frame is one record more, and then the number of
+records in the header. So a file whose writer was killed within a frame reads up to the frame before. Numbers
+are float64.
+
+The names and units are those of AMBER's convention: `coordinates` (Å), `velocities` (Å/ps), `forces`
+(kcal/mol/Å), `cell_lengths`, `cell_angles`, `time` (ps). Stored are the numbers of the run; `scale_factor`
+makes the convention's units of them. `atom_types` are atomic numbers. More than the convention knows: `step`,
+`energy` (eV), `stress` (eV/Å^3), `cell_vectors` (Å), `masses` (amu), `fixed`, `charges` (e), `energies` and
+`virials` (eV) of each atom, energies of terms.
+
+Formats: https://ambermd.org/netcdf/nctraj.xhtml and
+https://docs.unidata.ucar.edu/netcdf-c/current/file_format_specifications.html
+"""
+
+import os
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from ase import Atoms
+from ase.calculators.singlepoint import SinglePointCalculator
+from ase.cell import Cell
+from ase.data import atomic_masses
+from ase.units import kcal, mol
+from numpy.typing import NDArray
+
+from taichimd.core.arrays import Array
+from taichimd.core.errors import OutputError
+from taichimd.core.units import PS
+from taichimd.io.files import open_own, writing
+from taichimd.io.snapshot import FrameWriter, Snapshot
+from taichimd.system.constraints import fix
+
+SUFFIX = ".nc"
+PROGRAM = "taichimd"
+_SIZES = {"spatial": 3, "voigt": 6, "cell_spatial": 3, "cell_angular": 3, "label": 5, "nine": 9}
+_DAMAGED = (
+    OSError, ValueError, TypeError, KeyError, AttributeError, IndexError, MemoryError, OverflowError,
+    AssertionError,
+)  # fmt: skip
+"""What SciPy raises of a damaged header."""
+_COUNT_AT = 4
+"""Byte of the header where the number of records is, four bytes."""
+_UNITS = {
+    "time": "picosecond", "step": "MD step", "cell_lengths": "angstrom", "cell_angles": "degree",
+    "cell_vectors": "angstrom", "coordinates": "angstrom", "velocities": "angstrom/picosecond",
+    "forces": "kilocalorie/mole/angstrom", "energy": "eV", "stress": "eV/angstrom^3, xx yy zz yz xz xy",
+    "energies": "eV", "virials": "eV", "charges": "e",
+}  # fmt: skip
+_SCALES = {"velocities": PS, "forces": mol / kcal}
+"""What the stored numbers, in ASE's unit and eV/Å, are multiplied by to have the units above."""
+_DIMENSIONS: dict[str, tuple[str, ...]] = {
+    "cell_lengths": ("cell_spatial",), "cell_angles": ("cell_angular",),
+    "cell_vectors": ("cell_spatial", "spatial"), "stress": ("voigt",), "coordinates": ("atom", "spatial"),
+    "velocities": ("atom", "spatial"), "forces": ("atom", "spatial"), "virials": ("atom", "nine"),
+}  # fmt: skip
+"""Of what a frame has, besides `frame`; others are a number for each atom, or one."""
+_OF_ATOMS = ("charges", "energies")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the frames of a file are.
+
+    Attributes:
+        begin: byte at which the first one begins.
+        record: type of a frame, a field for each of its variables.
+        count: frames that are complete.
+    """
+
+    begin: int
+    record: np.dtype[Any]
+    count: int
+
+    def frames(self, path: Path) -> NDArray[Any]:
+        """(count,) frames, read from the disk when they are used."""
+        if not self.count:
+            return np.empty(0, self.record)
+        return np.memmap(path, self.record, "r", offset=self.begin, shape=(self.count,))
+
+
+class NetcdfTrajectoryWriter(FrameWriter):
+    """Appends frames, each handed to the system.
+
+    Args:
+        path: the trajectory.
+        symbols: one per atom.
+        pbc: (3,) whether a direction is periodic.
+        drop_from: None starts a new file; a step keeps the frames before it and drops the others (restart).
+        per_atom: more of each atom, some of "energy", "virial".
+        masses: (n,) amu; None: those that ASE gives the elements.
+
+    Raises:
+        OutputError: it cannot be written, or is no such trajectory.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        symbols: list[str],
+        pbc: NDArray[np.bool_],
+        drop_from: int | None = None,
+        per_atom: Sequence[str] = (),
+        masses: Array | None = None,
+    ) -> None:
+        self.path = path
+        self._per_atom = tuple(per_atom)
+        self._numbers = Atoms(symbols).numbers
+        self._masses = atomic_masses[self._numbers] if masses is None else np.asarray(masses, float)
+        self._pbc = np.array(pbc, bool)
+        self._layout: Layout | None = None
+        keep = drop_from is not None and path.exists()
+        if keep and cut_netcdf(path, int(drop_from or 0)):
+            self._layout = layout_of(path)
+            if self._layout.record["coordinates"].shape != (len(symbols), 3):
+                raise OutputError(f"{path} is of another number of atoms; choose another --output")
+        with writing(path):
+            mode = "r+" if self._layout is not None else "w"
+            self._file: IO[bytes] = os.fdopen(open_own(path, mode), f"{mode}b")
+
+    def append_frame(self, frame: Snapshot) -> None:
+        """Write a frame and hand it to the system.
+
+        Raises:
+            OutputError: it cannot be written, or has other quantities than the frames before it.
+        """
+        values = self._values(frame)
+        with writing(self.path):
+            if self._layout is None:
+                begin, content = _first(values, self._of_file(frame))
+                self._layout = Layout(begin, _record(values), 1)
+                self._file.write(content)
+                self._file.flush()
+                return
+            begin, record, count = self._layout.begin, self._layout.record, self._layout.count
+            if set(record.names or ()) != set(values):
+                other = ", ".join(sorted(set(record.names or ()) ^ set(values)))
+                raise OutputError(
+                    f"{self.path} has frames with other quantities ({other}): a file of this format keeps "
+                    "those of its first frame; choose another --output"
+                )
+            one = np.empty((), record)
+            for name, value in values.items():
+                one[name] = value
+            self._file.seek(begin + count * record.itemsize)
+            self._file.write(one.data)
+            self._file.flush()
+            self._layout = Layout(begin, record, count + 1)
+            _write_count(self._file, count + 1)
+
+    def sync(self) -> None:
+        """Force what was written onto the disk."""
+        with writing(self.path):
+            os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        """Close the file."""
+        with writing(self.path):
+            self._file.close()
+
+    def _values(self, frame: Snapshot) -> dict[str, Any]:
+        """Of a frame what the file has of it, in its order."""
+        lengths = Cell(frame.cell).lengths() * self._pbc
+        found: dict[str, Any] = {
+            "time": frame.time_ps,
+            "step": float(frame.step),
+            "cell_lengths": lengths,
+            "cell_angles": Cell(frame.cell).angles(),
+            "cell_vectors": frame.cell,
+            "coordinates": frame.positions,
+            "velocities": frame.velocities,
+            "forces": frame.forces,
+            "energy": frame.energy,
+            "stress": frame.stress,
+            "energies": frame.energies,
+            "virials": None if frame.virials is None else np.reshape(frame.virials, (-1, 9)),
+            **frame.values,
+            **frame.terms,
+        }
+        return {name: np.asarray(value, float) for name, value in found.items() if value is not None}
+
+    def _of_file(self, frame: Snapshot) -> dict[str, NDArray[Any]]:
+        """What all frames have in common."""
+        found: dict[str, NDArray[Any]] = {"atom_types": self._numbers.astype("i4"), "masses": self._masses}
+        if frame.fixed is not None:
+            found["fixed"] = frame.fixed.astype("i4")
+        return {**found, "periodic": self._pbc.astype("i4")}
+
+
+def _record(values: dict[str, Any]) -> np.dtype[Any]:
+    return np.dtype([(name, ">f8", np.shape(value)) for name, value in values.items()])
+
+
+def _first(values: dict[str, Any], of_file: dict[str, NDArray[Any]]) -> tuple[int, bytes]:
+    """Where frames begin, and a file with one frame."""
+    size, begin = _record(values).itemsize, 0
+    for _ in range(2):  # the header says where it ends, in digits of fixed length
+        content = _file_of(values, of_file, begin)
+        begin = len(content) - size
+    return begin, content
+
+
+def _file_of(values: dict[str, Any], of_file: dict[str, NDArray[Any]], begin: int) -> bytes:
+    """A file with one frame, as SciPy writes it."""
+    from scipy.io import netcdf_file
+
+    from taichimd import __version__
+
+    buffer = BytesIO()
+    file = netcdf_file(buffer, "w", version=2)
+    for name, value in {
+        "Conventions": "AMBER", "ConventionVersion": "1.0", "application": PROGRAM, "program": PROGRAM,
+        "programVersion": __version__, "title": "molecular dynamics", "frames_begin_at": f"{begin:020}",
+    }.items():  # fmt: skip
+        setattr(file, name, value)
+    file.createDimension("frame", None)
+    for name, length in {**_SIZES, "atom": len(of_file["atom_types"])}.items():
+        file.createDimension(name, length)
+    for name, words, dimensions in (
+        ("spatial", list("xyz"), ("spatial",)),
+        ("cell_spatial", list("abc"), ("cell_spatial",)),
+        ("cell_angular", [list("alpha"), list("beta "), list("gamma")], ("cell_angular", "label")),
+    ):
+        file.createVariable(name, "c", dimensions)[:] = np.array(words, "S1")
+    for name, numbers in of_file.items():
+        dimension = "spatial" if name == "periodic" else "atom"
+        file.createVariable(name, numbers.dtype, (dimension,))[:] = numbers
+    for name, value in values.items():
+        of_each = ("atom",) if name in _OF_ATOMS or np.ndim(value) == 1 else ()
+        variable = file.createVariable(name, "f8", ("frame", *_DIMENSIONS.get(name, of_each)))
+        if name in _UNITS:
+            variable.units = _UNITS[name]
+        if name in _SCALES:
+            variable.scale_factor = _SCALES[name]
+        variable[0] = value
+    file.flush()
+    content = buffer.getvalue()
+    file.close()
+    return content
+
+
+def _write_count(file: IO[bytes], count: int) -> None:
+    """Say in the header how many frames there are, once they are there."""
+    file.seek(_COUNT_AT)
+    file.write(np.array(count, ">i4").tobytes())
+    file.flush()
+
+
+def is_netcdf(path: Path) -> bool:
+    """Whether a file is a trajectory of `NetcdfTrajectoryWriter`."""
+    try:
+        with open(path, "rb") as file:
+            head = file.read(4096)
+    except OSError:
+        return False
+    return head.startswith(b"CDF\x02") and b"frames_begin_at" in head and PROGRAM.encode() in head
+
+
+def layout_of(path: Path) -> Layout:
+    """Where the frames of a file are.
+
+    Raises:
+        OutputError: it is no trajectory of this program.
+    """
+    try:
+        return _read_header(path)[0]
+    except _DAMAGED:
+        raise OutputError(f"{path} is not a trajectory of this program; choose another --output") from None
+
+
+def _read_header(path: Path) -> tuple[Layout, dict[str, NDArray[Any]]]:
+    """Where frames are, and what all of them have in common."""
+    from scipy.io import netcdf_file
+
+    if not is_netcdf(path):
+        raise ValueError(path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        file = netcdf_file(path, "r", mmap=True)
+        begin, count = int(file.frames_begin_at), 0
+        fields, common = [], {}
+        for name, variable in file.variables.items():
+            if variable.isrec or variable.dimensions[:1] == ("frame",):
+                fields.append((name, ">f8", variable.shape[1:]))
+                count = variable.shape[0]
+            elif variable.data.dtype.kind in "if":
+                common[name] = np.array(variable.data, variable.data.dtype.newbyteorder("="))
+            del variable
+        file.close()
+    record = np.dtype(fields)
+    there = (path.stat().st_size - begin) // record.itemsize
+    return Layout(begin, record, max(min(count, there), 0)), common
+
+
+def cut_netcdf(path: Path, step: int) -> int:
+    """Drop the frames at or after a step, and what a killed run left of an unfinished one.
+
+    What stays are the bytes that the file had before the first of them was written.
+
+    Args:
+        path: a trajectory of `NetcdfTrajectoryWriter`.
+        step: MD step.
+
+    Returns:
+        Frames that are left; without any the file is empty.
+
+    Raises:
+        OutputError: it cannot be written, or is no such trajectory.
+    """
+    if path.stat().st_size == 0:
+        return 0
+    layout = layout_of(path)
+    steps = layout.frames(path)["step"]
+    kept = int(np.argmax(steps >= step)) if (steps >= step).any() else layout.count
+    del steps
+    with writing(path), os.fdopen(open_own(path, "r+"), "r+b") as file:
+        if kept:
+            _write_count(file, kept)
+        file.truncate(layout.begin + kept * layout.record.itemsize if kept else 0)
+    return kept
+
+
+def netcdf_frames(path: Path, only: int | None = None) -> Iterator[Atoms]:
+    """Frames of a trajectory of `NetcdfTrajectoryWriter`, with the numbers of the run.
+
+    Args:
+        path: the trajectory.
+        only: number of one frame, of which -1 is the last; None: all of them.
+
+    Raises:
+        IndexError: there is no such frame.
+        Exception: the file is damaged; whatever SciPy raises.
+    """
+    layout, common = _read_header(path)
+    frames = layout.frames(path)
+    for row in frames if only is None else [frames[only]]:
+        yield _atoms(row, layout.record.names or (), common)
+
+
+def _atoms(row: Any, names: Sequence[str], common: dict[str, NDArray[Any]]) -> Atoms:
+    """A frame as ASE has it."""
+
+    def values(name: str) -> Array:
+        return np.array(row[name], float)
+
+    atoms = Atoms(
+        common["atom_types"], values("coordinates"), cell=values("cell_vectors"), pbc=common["periodic"] != 0
+    )
+    if not np.array_equal(common["masses"], atoms.get_masses()):
+        atoms.set_masses(common["masses"])
+    if "velocities" in names:
+        atoms.set_momenta(values("velocities") * common["masses"][:, None])
+    if "fixed" in common:
+        fix(atoms, common["fixed"] != 0)
+    atoms.info["step"] = int(row["step"])
+    if "time" in names:
+        atoms.info["time_ps"] = float(row["time"])
+    results: dict[str, Any] = {"energy": float(row["energy"]), "forces": values("forces")}
+    results |= {name: values(name) for name in ("stress", "energies", "charges") if name in names}
+    for name in names:
+        if name == "virials":
+            atoms.info["virials"] = values(name).reshape(-1, 3, 3)
+        elif name not in _UNITS:
+            atoms.info[name] = values(name) if np.ndim(row[name]) else float(row[name])
+    atoms.calc = SinglePointCalculator(atoms, **results)
+    return atoms
