@@ -147,15 +147,13 @@ def of_output(report: Mapping[str, Any]) -> list[str]:
         report: of run.json.
     """
     output = report.get("output_seconds", 0.0)
-    share = (
-        output / max(output + report["stepping_seconds"] + report["sampling_seconds"], 1e-9)
-        if output
-        else 0.0
-    )
-    if output < _LITTLE_SECONDS or share < _LARGE_SHARE:
+    if output < _LITTLE_SECONDS:
+        return []
+    share = output / (output + report["stepping_seconds"] + report["sampling_seconds"])
+    if share < _LARGE_SHARE:
         return []
     cures = {
-        "extxyz": "--frames netcdf writes a binary trajectory, --n-frames 50 fewer frames, --frames none none",
+        "extxyz": "--frames netcdf writes in binary, --n-frames 50 fewer frames, --frames none none",
         "none": "--n-rows 200 writes fewer rows",
     }
     cure = cures.get(report["settings"]["frames"], "--n-frames 50 writes fewer frames, --frames none none")

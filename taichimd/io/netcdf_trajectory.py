@@ -16,7 +16,7 @@ https://docs.unidata.ucar.edu/netcdf-c/current/file_format_specifications.html
 """
 
 import os
-import warnings
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import BytesIO
@@ -46,6 +46,10 @@ _DAMAGED = (
     AssertionError,
 )  # fmt: skip
 """What SciPy raises of a damaged header."""
+_HEAD = 4096
+"""Bytes in which the attributes of the file are."""
+_BEGIN = re.compile(rb"frames_begin_at\0.{8}(\d{20})", re.DOTALL)
+"""The attribute that says at which byte frames begin: name, type and length, digits."""
 _COUNT_AT = 4
 """Byte of the header where the number of records is, four bytes."""
 _UNITS = {
@@ -238,7 +242,7 @@ def _file_of(values: dict[str, Any], of_file: dict[str, NDArray[Any]], begin: in
         if name in _UNITS:
             variable.units = _UNITS[name]
         if name in _SCALES:
-            variable.scale_factor = _SCALES[name]
+            variable.scale_factor = np.float64(_SCALES[name])  # a float of Python would be single
         variable[0] = value
     file.flush()
     content = buffer.getvalue()
@@ -257,10 +261,10 @@ def is_netcdf(path: Path) -> bool:
     """Whether a file is a trajectory of `NetcdfTrajectoryWriter`."""
     try:
         with open(path, "rb") as file:
-            head = file.read(4096)
+            head = file.read(_HEAD)
     except OSError:
         return False
-    return head.startswith(b"CDF\x02") and b"frames_begin_at" in head and PROGRAM.encode() in head
+    return head.startswith(b"CDF\x02") and _BEGIN.search(head) is not None
 
 
 def layout_of(path: Path) -> Layout:
@@ -276,24 +280,29 @@ def layout_of(path: Path) -> Layout:
 
 
 def _read_header(path: Path) -> tuple[Layout, dict[str, NDArray[Any]]]:
-    """Where frames are, and what all of them have in common."""
+    """Where frames are, and what all of them have in common.
+
+    SciPy reads the header alone, without frames: one that is cut off would be an error to it.
+    """
     from scipy.io import netcdf_file
 
-    if not is_netcdf(path):
-        raise ValueError(path)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        file = netcdf_file(path, "r", mmap=True)
-        begin, count = int(file.frames_begin_at), 0
-        fields, common = [], {}
-        for name, variable in file.variables.items():
-            if variable.isrec or variable.dimensions[:1] == ("frame",):
+    with open(path, "rb") as file:
+        found = _BEGIN.search(file.read(_HEAD))
+        if found is None:
+            raise ValueError(path)
+        begin = int(found.group(1))
+        file.seek(0)
+        header = bytearray(file.read(begin))
+    counted = slice(_COUNT_AT, _COUNT_AT + 4)
+    count = int.from_bytes(header[counted], "big")
+    header[counted] = bytes(4)
+    fields, common = [], {}
+    with netcdf_file(BytesIO(bytes(header)), "r", mmap=False) as content:
+        for name, variable in content.variables.items():
+            if variable.isrec:
                 fields.append((name, ">f8", variable.shape[1:]))
-                count = variable.shape[0]
             elif variable.data.dtype.kind in "if":
                 common[name] = np.array(variable.data, variable.data.dtype.newbyteorder("="))
-            del variable
-        file.close()
     record = np.dtype(fields)
     there = (path.stat().st_size - begin) // record.itemsize
     return Layout(begin, record, max(min(count, there), 0)), common

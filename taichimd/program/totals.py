@@ -190,7 +190,7 @@ def column_sums(values: NDArray[np.float64]) -> list[float]:
     """
     if len(values) < SPLIT or not np.isfinite(values).all():
         return [fsum(column) for column in values.T.tolist()]
-    rest, parts = values, []
+    rest, parts = values, list[NDArray[np.float64]]()
     while rest.any() and len(parts) < MOST_PARTS:
         exponents = np.frexp(np.abs(rest).max(axis=0))[1] + len(values).bit_length() + 1
         if exponents.max() > MOST_EXPONENT:

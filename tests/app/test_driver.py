@@ -155,21 +155,21 @@ def test_state_that_is_not_finite_replaces_no_checkpoint():
     assert read_checkpoint("out/checkpoint.npz").step == 0
 
 
-@pytest.mark.parametrize("writer", [ThermoWriter, TrajectoryWriter])
-def test_full_disk_keeps_the_last_good_checkpoint(monkeypatch, writer):
+@pytest.mark.parametrize(("writer", "method"), [(ThermoWriter, "write"), (TrajectoryWriter, "append_frame")])
+def test_full_disk_keeps_the_last_good_checkpoint(monkeypatch, writer, method):
     class FullDisk(io.StringIO):
         def write(self, text):
             raise OSError(errno.ENOSPC, "No space left on device")
 
     def fill_the_disk(engine):
         if engine.step >= 40:
-            original = writer.write
+            original = getattr(writer, method)
 
             def write(self, *args):
                 self._file = FullDisk()
                 original(self, *args)
 
-            monkeypatch.setattr(writer, "write", write)
+            monkeypatch.setattr(writer, method, write)
             FakeEngine.after_advance = None
 
     FakeEngine.after_advance = fill_the_disk

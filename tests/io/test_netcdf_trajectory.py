@@ -1,0 +1,165 @@
+"""Trajectories in AMBER's binary format: the numbers of the run, the convention's names and units, cuts."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from ase import Atoms, units
+from ase.constraints import FixAtoms
+from scipy.io import netcdf_file
+
+from taichimd.core.errors import OutputError, StructureError
+from taichimd.io.frames import read_frames
+from taichimd.io.netcdf_trajectory import (
+    NetcdfTrajectoryWriter,
+    cut_netcdf,
+    is_netcdf,
+    layout_of,
+    netcdf_frames,
+)
+from taichimd.io.snapshot import Snapshot
+from taichimd.io.structures import read_structure
+
+pytestmark = pytest.mark.once
+
+SYMBOLS, PBC = ["Si", "C", "O", "Si"], np.array([True, True, False])
+CELL = np.array([[4.0, 0, 0], [1.0, 4.0, 0], [0.5, 0.25, 4.0]])
+
+
+def a_frame(step, **changes):
+    rng = np.random.default_rng(step)
+    frame = Snapshot(
+        step=step, time_ps=step / 1000, energy=rng.normal(), stress=rng.normal(size=6), cell=CELL,
+        positions=rng.normal(size=(4, 3)), velocities=rng.normal(size=(4, 3)),
+        masses=Atoms(SYMBOLS).get_masses(), forces=rng.normal(size=(4, 3)), fixed=None, values={},
+        energies=None, virials=None, terms={},
+    )  # fmt: skip
+    return replace(frame, **changes)
+
+
+def write(path, frames, drop_from=None, **options):
+    writer = NetcdfTrajectoryWriter(path, SYMBOLS, PBC, drop_from, **options)
+    for frame in frames:
+        writer.append_frame(frame)
+    writer.close()
+
+
+def test_frames_come_back_exactly(tmp_path):
+    path = tmp_path / "t.nc"
+    more = {
+        "values": {"charges": np.arange(4.0) / 3}, "energies": np.arange(4) / 7,
+        "virials": np.arange(36.0).reshape(4, 3, 3) / 11, "terms": {"E_bond_eV": 1 / 3},
+        "fixed": np.array([True, False, False, True]),
+    }  # fmt: skip
+    frames = [a_frame(step, **more) for step in (0, 5, 10**15)]
+    write(path, frames)
+    assert is_netcdf(path)
+    for atoms, frame in zip(netcdf_frames(path), frames, strict=True):
+        assert atoms.get_chemical_symbols() == SYMBOLS
+        assert atoms.pbc.tolist() == PBC.tolist()
+        assert atoms.positions.tobytes() == frame.positions.tobytes()
+        assert atoms.cell.array.tobytes() == frame.cell.tobytes()
+        assert atoms.get_momenta().tobytes() == frame.momenta.tobytes()
+        assert atoms.get_forces(apply_constraint=False).tobytes() == frame.forces.tobytes()
+        assert atoms.get_potential_energy() == frame.energy
+        assert np.array_equal(atoms.get_stress(apply_constraint=False), frame.stress)
+        assert np.array_equal(atoms.get_charges(), frame.values["charges"])
+        assert np.array_equal(atoms.get_potential_energies(), frame.energies)
+        assert np.array_equal(atoms.info["virials"], frame.virials)
+        assert (atoms.info["step"], atoms.info["time_ps"]) == (frame.step, frame.time_ps)
+        assert atoms.info["E_bond_eV"] == 1 / 3
+        assert isinstance(atoms.constraints[0], FixAtoms)
+
+
+def test_the_convention_has_its_names_and_units(tmp_path):
+    """As AMBER, VMD and MDAnalysis look for them; scale_factor makes the units of the numbers of the run."""
+    frames = [a_frame(0), a_frame(7)]
+    write(tmp_path / "t.nc", frames)
+    with netcdf_file(tmp_path / "t.nc", "r", mmap=False, maskandscale=True) as file:
+        assert (file.Conventions, file.ConventionVersion) == (b"AMBER", b"1.0")
+        assert (file.dimensions["frame"], file.dimensions["atom"]) == (None, 4)
+        found = file.variables
+        for name, unit, factor, expected in (
+            ("time", "picosecond", 1.0, "time_ps"),
+            ("coordinates", "angstrom", 1.0, "positions"),
+            ("velocities", "angstrom/picosecond", 1000 * units.fs, "velocities"),
+            ("forces", "kilocalorie/mole/angstrom", units.mol / units.kcal, "forces"),
+        ):
+            assert found[name].units.decode() == unit
+            values = np.array([getattr(frame, expected) for frame in frames])
+            np.testing.assert_allclose(found[name][:], factor * values, rtol=1e-14)
+        assert found["atom_types"][:].tolist() == [14, 6, 8, 14]
+        # A direction that is not periodic has no length.
+        np.testing.assert_allclose(found["cell_lengths"][0], [4.0, np.sqrt(17), 0.0])
+
+
+def test_ase_reads_positions_and_cells(tmp_path):
+    pytest.importorskip("netCDF4")
+    from ase.io import read
+
+    cell = np.diag([4.0, 5.0, 6.0])
+    writer = NetcdfTrajectoryWriter(tmp_path / "t.nc", SYMBOLS, np.ones(3, bool))
+    for step in (0, 5):
+        writer.append_frame(a_frame(step, cell=cell))
+    writer.close()
+    atoms = read(tmp_path / "t.nc", index=-1, format="netcdftrajectory")
+    assert np.array_equal(atoms.positions, a_frame(5).positions)
+    np.testing.assert_allclose(atoms.cell.array, cell, atol=1e-12)
+    assert atoms.get_chemical_symbols() == SYMBOLS
+
+
+@pytest.mark.parametrize("torn", [0, 1, 150])
+@pytest.mark.parametrize("kept", [1, 2, 3])
+def test_a_cut_leaves_the_bytes_of_before_and_goes_on_as_if_nothing_had_been(tmp_path, kept, torn):
+    """Also of a file whose writer was killed within a frame, before it was counted."""
+    frames = [a_frame(step) for step in (0, 5, 10)]
+    write(tmp_path / "whole.nc", frames)
+    write(tmp_path / "kept.nc", frames[:kept])
+    with open(tmp_path / "whole.nc", "rb") as file:
+        content = file.read()
+    (tmp_path / "cut.nc").write_bytes(content + content[-torn:] * (torn > 0))
+    assert cut_netcdf(tmp_path / "cut.nc", 5 * kept) == kept
+    assert (tmp_path / "cut.nc").read_bytes() == (tmp_path / "kept.nc").read_bytes()
+    write(tmp_path / "cut.nc", frames[kept:], drop_from=5 * kept)
+    assert (tmp_path / "cut.nc").read_bytes() == content
+
+
+def test_a_file_without_frames_begins_anew(tmp_path):
+    frames = [a_frame(0), a_frame(5)]
+    write(tmp_path / "t.nc", frames)
+    content = (tmp_path / "t.nc").read_bytes()
+    write(tmp_path / "t.nc", frames, drop_from=0)
+    assert (tmp_path / "t.nc").read_bytes() == content
+
+
+def test_a_frame_that_is_cut_off_is_not_read(tmp_path):
+    write(tmp_path / "t.nc", [a_frame(0), a_frame(5)])
+    content = (tmp_path / "t.nc").read_bytes()
+    (tmp_path / "t.nc").write_bytes(content[:-1])
+    assert layout_of(tmp_path / "t.nc").count == 1
+    assert [atoms.info["step"] for atoms in netcdf_frames(tmp_path / "t.nc")] == [0]
+
+
+def test_frames_with_other_quantities_are_refused(tmp_path):
+    with pytest.raises(OutputError, match=r"frames with other quantities \(energies\)"):
+        write(tmp_path / "t.nc", [a_frame(0), a_frame(5, energies=np.arange(4.0))])
+
+
+def test_another_file_is_refused(tmp_path):
+    (tmp_path / "t.nc").write_bytes(b"CDF\x02 something else")
+    with pytest.raises(OutputError, match="is not a trajectory of this program"):
+        NetcdfTrajectoryWriter(tmp_path / "t.nc", SYMBOLS, PBC, 0)
+
+
+def test_commands_that_read_trajectories_read_it(tmp_path):
+    frames = [a_frame(step, cell=4 * CELL) for step in (0, 5, 10)]
+    write(tmp_path / "t.nc", frames)
+    found = read_frames(tmp_path / "t.nc")
+    assert np.array_equal(found.positions, [frame.positions for frame in frames])
+    assert np.array_equal(found.times, [0.0, 0.005, 0.01])
+    assert np.array_equal(found.energies, [frame.energy for frame in frames])
+    assert not found.wrapped
+    for number, frame in ((None, frames[2]), (1, frames[1]), (-3, frames[0])):
+        assert np.array_equal(read_structure(tmp_path / "t.nc", number).positions, frame.positions)
+    with pytest.raises(StructureError, match="has 3 frames; from_frame = 3: expected -3 to 2"):
+        read_structure(tmp_path / "t.nc", 3)
