@@ -22,7 +22,7 @@ TORN = 1.5
 """Growth of the volume beyond what solids and liquids do under a pressure that holds them together."""
 
 
-_LARGE_SHARE, _LITTLE_SECONDS = 0.2, 1.0
+_LARGE_SHARE, _LITTLE_SECONDS = 0.2, 5.0
 """Share of the time that output may take, and seconds that nobody minds."""
 _SHORT_STEP = 0.02
 """fs: no atom needs so short a time step."""

@@ -147,15 +147,20 @@ def test_a_frame_that_a_killed_run_left_unfinished_is_cut(tmp_path, bytes_more):
 def test_a_full_disk_within_a_binary_frame_is_one_line(monkeypatch):
     from ase.io import ulm
 
-    fill = ulm.Writer.fill
+    fill, append, steps = ulm.Writer.fill, BinaryTrajectoryWriter.append_frame, []
 
     def full(self, values):
-        if FakeEngine.calls and sum(FakeEngine.calls) >= 40:
+        if steps and steps[-1] >= 40:
             raise OSError(errno.ENOSPC, "No space left on device")
         fill(self, values)
 
+    def of_step(self, frame):
+        steps.append(frame.step)
+        append(self, frame)
+
     with monkeypatch.context() as patched:
         patched.setattr(ulm.Writer, "fill", full)
+        patched.setattr(BinaryTrajectoryWriter, "append_frame", of_step)
         with pytest.raises(OutputError) as caught:
             drive(steps=100, every=20, output="out", frames="traj")
     assert "cannot write out/trajectory.traj: the disk is full; free some space or" in str(caught.value)
@@ -310,7 +315,7 @@ def test_analysis_takes_a_folder_and_says_what_it_lacks():
         with pytest.raises(StructureError) as caught:
             read_frames(path)
         assert str(caught.value) == (
-            "the run in bare wrote no trajectory (frames = none); run it with --frames extxyz or traj"
+            "the run in bare wrote no trajectory (frames = none); run it with --frames extxyz, netcdf or traj"
         )
     os.mkdir("empty")
     with pytest.raises(StructureError, match=r"folder empty holds no trajectory \(trajectory.extxyz or"):
