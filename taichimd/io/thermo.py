@@ -194,11 +194,11 @@ def read_thermo(path: Path) -> dict[str, Array]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of a table without rows
             # What follows the last line end is a row whose writer was killed, or writes it just now.
-            whole = path.read_bytes().rpartition(b"\n")[0]
+            whole = Path(path).read_bytes().rpartition(b"\n")[0]
             table = np.genfromtxt(BytesIO(whole), delimiter=",", skip_header=1, ndmin=2, encoding="utf-8")
         return {name: table[:, i] for i, name in enumerate(columns)}
     except (ValueError, IndexError) as error:
-        if not np.any([line.strip() for line in path.read_bytes().splitlines()[1:]]):
+        if not np.any([line.strip() for line in Path(path).read_bytes().splitlines()[1:]]):
             return {name: np.empty(0) for name in columns}
         reason = " ".join(str(error).split())[:100]
         raise OutputError(f"{path} is damaged: {reason}; repair it, or choose another --output") from None

@@ -32,7 +32,7 @@ def test_time_that_cannot_be_read(text):
         ("timestep", float("nan"), f"timestep = nan: {TIMESTEP}"),
         ("timestep", "1kg", f"timestep = '1kg': {TIMESTEP}"),
         ("timestep", "-1fs", f"timestep = '-1fs': {TIMESTEP}"),
-        ("frames", "dcd", "frames = 'dcd': expected extxyz, traj or none"),
+        ("frames", "dcd", "frames = 'dcd': expected extxyz, netcdf, traj or none"),
         ("frames_every", 0, f"frames_every = 0: {STEPS}"),
         ("velocities", "new", "velocities = 'new': expected auto, file or draw"),
         ("temperature", -5.0, "temperature = -5.0: expected a number above 0 (K)"),
