@@ -103,6 +103,11 @@ class Watched:
         for observer in self.observers:
             observer.tick(self.simulation)
 
+    def ended(self) -> None:
+        """Observers told of the end."""
+        for observer in self.observers:
+            observer.ended()
+
 
 def check_length(steps: int, every: int) -> None:
     """Raise a SettingsError if they are not whole numbers above 0."""
@@ -216,6 +221,7 @@ def run_loop(
         if not rhythms or now == last or time.perf_counter() - ticked >= TARGET_SECONDS:
             ticked = time.perf_counter()
             output += _each(watched, Watched.tick)
+    output += _each([*systems, *whole], Watched.ended)
     return RunResult(first, stepper.step, seconds, stepper.step >= last, sampling, output)
 
 

@@ -5,7 +5,7 @@ from taichimd.program.results import Thermo
 
 
 class Observer:
-    """Looks at a running simulation; both hooks may be left out. Observers change nothing.
+    """Looks at a running simulation; all hooks may be left out. Observers change nothing.
 
         >>> from ase.build import bulk
         >>> from taichimd import Observer, Simulation
@@ -29,6 +29,9 @@ class Observer:
 
     def tick(self, simulation: SimulatedSystem) -> None:
         """Called after each piece of steps, a few times a second."""
+
+    def ended(self) -> None:
+        """Called before `run` returns: what was reported must now be where others look for it."""
 
 
 class Sampler:

@@ -329,6 +329,10 @@ class TrajectoryFile(GrowingFile):
         frame = self._writer.take(simulation.engine, thermo, time_ps, terms)
         self._behind.put(partial(self._writer.append_frame, frame), frame.size)
 
+    def ended(self) -> None:
+        """Wait until all frames are written."""
+        self._behind.wait()
+
     def sync(self) -> None:
         """Wait until all frames are written, and force them onto the disk."""
         self._behind.wait()
