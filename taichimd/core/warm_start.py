@@ -175,4 +175,4 @@ def _found(records: _Records, primal: Any, key: Any) -> set[str] | None:
 def _note(line: str) -> None:
     if file := os.environ.get(LOG):
         with open(file, "a", encoding="utf-8") as log:
-            print(line, file=log)
+            log.write(f"{line}\n")

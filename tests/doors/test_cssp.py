@@ -180,4 +180,4 @@ def test_structures_without_mdtraj_say_what_to_install(call, monkeypatch):
     monkeypatch.setattr("taichimd.sequences.structures.find_spec", lambda name: None)
     code, _, err = call("cssp score a.pdb --table t.json")
     assert (code, err.count("\n")) == (2, 1)
-    assert "a.pdb: structures need mdtraj; pip install '.[protein]'" in err
+    assert "a.pdb: structures need mdtraj; in the checkout: pip install '.[protein]'" in err

@@ -127,11 +127,16 @@ def test_a_thermostat_needs_its_class_alone():
 
 
 def test_no_module_compares_names_of_ensembles():
-    """What an ensemble can do its class says: another one with these abilities is treated alike."""
+    """What an ensemble can do its class says: another one with these abilities is treated alike.
+
+    A report describes records, which hold nothing but the name.
+    """
     classes = "|".join(kind.__name__ for kind in ENSEMBLES.values())
     compared = rf"(==|!=|\bin) *\(?(({classes})\.name|\"n[vp][te]\b)|({classes})\.name *(==|!=|in\b)"
     package = Path(units.__file__).parents[1]
-    found = [file.name for file in package.rglob("*.py") if re.search(compared, file.read_text("utf-8"))]
+    files = [file for file in package.rglob("*.py") if "report" not in file.relative_to(package).parts]
+    assert len(files) > 300
+    found = [file.name for file in files if re.search(compared, file.read_text("utf-8"))]
     assert not found
 
 
