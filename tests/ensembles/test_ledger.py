@@ -22,7 +22,7 @@ def test_sums_of_warps_are_those_of_atoms(n):
                 functions.count(i, n, 1, energies[i], slots)
 
     warps.run(count, -(-n // warps.WARP) * warps.WARP)
-    expected = sum(ledger._units(energy) for energy in energies)
+    expected = sum(ledger.units_of(energy) for energy in energies)
     assert slots[: ledger.SLOT + ledger.SLOTS].sum() == 0
     assert functions.empty_slots(1, slots) == expected
     assert not slots.any()
