@@ -118,7 +118,7 @@ def volumes_of_gas(samples: int, backend: str = "auto", name: str = "npt-mtk") -
     forcefield = LennardJones(epsilon=1e-300, sigma=0.1, cutoff=6.0, truncation="force-shifted")
     # Slow enough for a cell whose noise must not change it by more than 5 % in a step.
     weak = (
-        {} if name == "npt-mtk" else {"bulk_modulus": 5 * GAS_PRESSURE, "period": 1, "coupling_time": 400.0}
+        {} if name == "npt-mtk" else {"bulk_modulus": 15 * GAS_PRESSURE, "period": 1, "coupling_time": 400.0}
     )
     ensemble = COMBINED[name](
         TEMPERATURE,
