@@ -5,23 +5,15 @@ from typing import Annotated
 import typer
 
 from taichimd.cli.numbers import whole
-from taichimd.cli.options import Backend, Decomposition
+from taichimd.cli.options import Backend, Decomposition, PotentialArgument, PotentialInstead
 from taichimd.cli.say import say
 
 NOT_CONSISTENT = 1
 
 
 def check(
-    potentials: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="file.py:name of a force field, a parameter file or a shipped name; several are added up.",
-            show_default=False,
-        ),
-    ] = None,
-    potential: Annotated[
-        list[str] | None, typer.Option(help="Instead of the argument, as in the other commands.")
-    ] = None,
+    potentials: PotentialArgument = None,
+    potential: PotentialInstead = None,
     elements: Annotated[
         str | None,
         typer.Option(help='Elements of the test clusters, as "Si,C"; default all that it defines.'),

@@ -46,6 +46,16 @@ InputUnits = Annotated[str | None, _shared("input_units")]
 AtomStyle = Annotated[str | None, _shared("atom_style")]
 PlotFormat = Annotated[str, _shared("plot_format")]
 Trust = Annotated[bool, typer.Option(OPTION, help=HELP)]
+PotentialArgument = Annotated[
+    list[str] | None,
+    typer.Argument(
+        help="file.py:name of a force field, a parameter file or a shipped name; several are added up.",
+        show_default=False,
+    ),
+]
+PotentialInstead = Annotated[
+    list[str] | None, typer.Option(help="Instead of the argument, as in the other commands.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")]
 CommonNoise = Annotated[
     bool,

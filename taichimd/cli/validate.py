@@ -6,7 +6,15 @@ from typing import Annotated, Any
 
 import typer
 
-from taichimd.cli.options import AtomStyle, InputUnits, Output, Quiet, with_options
+from taichimd.cli.options import (
+    AtomStyle,
+    InputUnits,
+    Output,
+    PotentialArgument,
+    PotentialInstead,
+    Quiet,
+    with_options,
+)
 from taichimd.cli.say import say
 from taichimd.settings.declared import settings_of
 from taichimd.validation.settings import ValidationSettings
@@ -16,16 +24,8 @@ AMOUNT = "Less than a minute on two cores, or what results to keep come from (mi
 
 @with_options(settings_of(ValidationSettings).values())
 def validate(
-    potentials: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="file.py:name of a force field, a parameter file or a shipped name; several are added up.",
-            show_default=False,
-        ),
-    ] = None,
-    potential: Annotated[
-        list[str] | None, typer.Option(help="Instead of the argument, as in the other commands.")
-    ] = None,
+    potentials: PotentialArgument = None,
+    potential: PotentialInstead = None,
     shipped: Annotated[
         bool, typer.Option("--shipped", help="Each of the shipped parameter files, one after the other.")
     ] = False,
