@@ -61,6 +61,7 @@ GROUPS = {
             "StochasticCell",
             "InertialCell",
             "Source",
+            "Group",
         ),
     ),
     "calculators": Group(

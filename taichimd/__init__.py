@@ -38,6 +38,7 @@ _PUBLIC = {
     "StochasticCell": "taichimd.ensembles.registry",
     "combine": "taichimd.ensembles.registry",
     "Source": "taichimd.ensembles.groups.source",
+    "Group": "taichimd.system.groups",
     "StochasticCellRescaling": "taichimd.ensembles.registry",
     "MartynaTobiasKlein": "taichimd.ensembles.registry",
     "LennardJones": "taichimd.forcefields.lennard_jones",

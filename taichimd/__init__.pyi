@@ -46,6 +46,7 @@ from taichimd.program.check import check_forcefield as check_forcefield
 from taichimd.program.engine import Engine as Engine
 from taichimd.program.triple_energy import triple_energy as triple_energy
 from taichimd.relaxation.relax import relax as relax
+from taichimd.system.groups import Group as Group
 from taichimd.validation.suite import validate as validate
 
 __version__: str

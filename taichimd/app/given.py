@@ -12,6 +12,7 @@ from taichimd.ensembles.groups.given import GroupBath, group_baths
 from taichimd.ensembles.registry import NVE, Ensemble, Thermostat
 from taichimd.program.batchable import called, errors_name
 from taichimd.settings.run import SETTINGS
+from taichimd.system.groups import Groups
 
 
 class Given(NamedTuple):
@@ -39,7 +40,7 @@ def baths_of_each(
         zip(systems, each, one_of_each("groups", groups, len(systems)), strict=True)
     ):
         with errors_name(called(k)):
-            baths, remarks = group_baths(of_one, named, len(atoms), fixed[k])
+            baths, remarks = group_baths(of_one, Groups(atoms, named, fixed[k]), fixed[k])
         found.append(baths if own else [_with_own_seed(bath, k) for bath in baths])
         told += [f"{called(k)}: {remark}" for remark in remarks]
     return found, told

@@ -32,6 +32,7 @@ from taichimd.io.report import versions
 from taichimd.settings.config import make_settings
 from taichimd.settings.run import RunSettings
 from taichimd.settings.types import absolute, checkpoint_of, of_each
+from taichimd.system.groups import Groups
 
 if TYPE_CHECKING:
     from taichimd.program.engine import Engine
@@ -162,7 +163,9 @@ def start_from(
     checkpoint, rested = at_rest(checkpoint, settings)
     baths = acting_of(checkpoint, ensemble)
     if acting is not None:
-        baths, told = group_baths(acting, groups, len(checkpoint.numbers), checkpoint.fixed)
+        baths, told = group_baths(
+            acting, Groups(checkpoint.atoms(), groups, checkpoint.fixed), checkpoint.fixed
+        )
         remarks += told
         checkpoint = replace(checkpoint, bath={k: v for k, v in checkpoint.bath.items() if k != "acting"})
     engine = Engine(

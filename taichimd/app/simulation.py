@@ -36,6 +36,7 @@ from taichimd.program.batchable import called, errors_name
 from taichimd.program.results import NotCopied
 from taichimd.system.checks import require_atoms
 from taichimd.system.constraints import fix, fixed_atoms
+from taichimd.system.groups import Groups
 from taichimd.system.overlaps import notes_on_overlap
 
 if TYPE_CHECKING:
@@ -67,7 +68,8 @@ class Simulation(SimulatedSystem):
         backend: auto, cuda or cpu.
         precision: float64, mixed (see `Engine`) or float32.
         decomposition: particle, tuple or auto (see `Engine`).
-        groups: groups of atoms by name, each a mask (n,) or numbers of atoms; they are frozen.
+        groups: groups of atoms by name, each a text such as "5 < x < 25", a mask (n,), numbers of atoms, or a
+            `Group`; they are frozen.
         acting: baths of groups, such as `[Langevin(320.0, on="hot"), Source(-0.1, on=mask)]`, with the
             ensemble NVE alone (docs/ensembles/groups.md).
 
@@ -109,10 +111,10 @@ class Simulation(SimulatedSystem):
         temperature = drawn_at(temperature, ensemble)
         potential = load_forcefield(forcefield)
         self._start(potential.timestep if timestep is None else timestep)
-        # What is no Atoms object the engine refuses.
-        fixed = fixed_atoms(atoms) if isinstance(atoms, Atoms) else None
+        require_atoms(atoms)
+        fixed = fixed_atoms(atoms)
         potential.check_bounded()
-        baths, of_groups = group_baths(acting, groups, len(atoms) if isinstance(atoms, Atoms) else 0, fixed)
+        baths, of_groups = group_baths(acting, Groups(atoms, groups, fixed), fixed)
         engine = Engine(
             atoms,
             potential,

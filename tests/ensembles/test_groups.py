@@ -26,6 +26,7 @@ from taichimd.ensembles.groups.given import group_baths, of_record
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.io.thermo import read_thermo
 from taichimd.lammps.reference import MVV2E, lammps_nve
+from taichimd.system.groups import Groups
 
 pytestmark = pytest.mark.once
 
@@ -73,10 +74,10 @@ def relative(masses, velocities, group):
             "group group1 has one atom, which has no velocity relative to its own centre",
         ),
         ([Source(0.1, on=[5])], "Source has nothing to rescale; use Langevin, or more atoms"),
-        ([Langevin(300.0, on="warm")], "there is no group 'warm'; known are hot"),
+        ([Langevin(300.0, on="warm")], "there is no group 'warm'; known groups: hot"),
         ([Langevin(300.0, on=np.ones(7, bool))], "a mask of 7 values, expected one for each of 108 atoms"),
         ([Langevin(300.0, on=[108])], "there is no atom 108 among 108"),
-        ([Langevin(300.0, on=[0.5])], "expected a mask of True and False, or numbers of atoms"),
+        ([Langevin(300.0, on=[0.5])], "a mask of True and False, or numbers of atoms"),
         ([Langevin(300.0)], "Langevin in acting has no group: give on=..."),
         ([StochasticCellRescaling(300.0, on=[1])], "expected a thermostat or a Source with its group"),
         (Langevin(300.0, on=[1]), "expected a list, such as"),
@@ -85,7 +86,7 @@ def relative(masses, velocities, group):
 )
 def test_a_wrong_bath_is_refused_in_one_line(acting, words):
     with pytest.raises(SettingsError) as caught:
-        group_baths(acting, {"hot": HOT}, 108)
+        group_baths(acting, Groups(argon(), {"hot": HOT}))
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -93,7 +94,7 @@ def test_a_wrong_bath_is_refused_in_one_line(acting, words):
 @pytest.mark.parametrize("name", ["all", "hot wire", "5"])
 def test_a_group_has_a_name_that_can_be_part_of_a_column(name):
     with pytest.raises(SettingsError, match="group "):
-        group_baths([], {name: HOT}, 108)
+        Groups(argon(), {name: HOT})
 
 
 @pytest.mark.parametrize("value", [np.nan, "much", True])
@@ -112,11 +113,11 @@ def test_baths_of_groups_go_with_nve_alone():
 def test_fixed_atoms_are_left_out_and_it_is_said():
     fixed = np.zeros(108, bool)
     fixed[:10] = True
-    (bath,), remarks = group_baths([Bussi(300.0, on=HOT)], None, 108, fixed)
+    (bath,), remarks = group_baths([Bussi(300.0, on=HOT)], Groups(argon(), None, fixed), fixed)
     assert bath.atoms.tolist() == list(range(10, 30))
     assert remarks == ["the bath group1 leaves 10 fixed atoms out, of 30"]
     with pytest.raises(SettingsError, match="all its atoms are fixed"):
-        group_baths([Bussi(300.0, on=range(10))], None, 108, fixed)
+        group_baths([Bussi(300.0, on=range(10))], Groups(argon(), None, fixed), fixed)
 
 
 def test_a_record_makes_the_same_bath():
@@ -124,7 +125,7 @@ def test_a_record_makes_the_same_bath():
         NoseHoover(60.0, 80.0, final_temperature=90.0, ramp=(0, 50), on=[31, 32, 33, 40, 35]),
         Source(0.2, on=HOT),
     ]
-    for bath in group_baths(given, None, 108)[0]:
+    for bath in group_baths(given, Groups(argon()))[0]:
         record = json.loads(json.dumps(bath.record()))
         assert of_record(record).record() == bath.record()
         assert of_record(record).what == bath.what

@@ -133,6 +133,7 @@ def group_baths():
     """108 argon atoms with a bath of each kind on a group of its own; and few baths, which warps add up."""
     from taichimd import Berendsen, Bussi, Langevin, NoseHoover, Source
     from taichimd.ensembles.groups.given import group_baths
+    from taichimd.system.groups import Groups
 
     atoms = testing.with_velocities(bulk("Ar", cubic=True, a=5.5).repeat(3), 300.0, 1)
     forcefield = LennardJones(**testing.ARGON, cutoff=6.0, truncation="force-shifted")
@@ -143,7 +144,7 @@ def group_baths():
     acting += [Source(1.0, on=range(60, 75)), Source(-0.1, on=range(75, 90))]
     found = []
     for some in (acting, [acting[0], acting[4]]):
-        engine = Engine(atoms, forcefield, backend="cpu", acting=group_baths(some, None, 108)[0])
+        engine = Engine(atoms, forcefield, backend="cpu", acting=group_baths(some, Groups(atoms))[0])
         engine.advance(60, 4.0 * units.fs)
         found += [engine.positions(), engine.velocities(), np.array([*engine.heats().values()])]
     return found

@@ -33,7 +33,7 @@ class Source:
 
     Args:
         power: eV/ps; below 0 it is a sink.
-        on: the group: its name in `groups`, a mask (n,), or numbers of atoms.
+        on: the group: its name in `groups`, or what `Group` takes.
         correction: whether positions are corrected (eHEX), so that the energy does not drift.
 
     Raises:
