@@ -1,6 +1,7 @@
-"""Thermostats and barostats of a batch: the functions of one, called with the bath of the system that an atom is of.
+"""Thermostats and barostats of a batch: functions of one system, called with the bath of an atom's system.
 
-Noise is that of the system's own seed and of the atom's number in its system. Steps are those of the whole batch.
+Noise is that of the system's own seed and of the atom's number in its system. Steps are those of the whole
+batch.
 """
 
 from dataclasses import replace
@@ -103,7 +104,10 @@ def of_each_system(of: EnsembleFunctions, real: Any, coupling: Any) -> EnsembleF
     count = Number("i32", "number of atoms; 0: only compile")
     interval_of = Number("i64", "number of the interval between steps")
 
-    @kernel(types_of(real), atoms=Atoms.only("vel", "inverse_mass"), bath=BatchBathArrays, cells=taken, n=count, dt=Number("real", "time step"), interval=interval_of)  # fmt: skip
+    @kernel(
+        types_of(real), atoms=Atoms.only("vel", "inverse_mass"), bath=BatchBathArrays, cells=taken, n=count,
+        dt=Number("real", "time step"), interval=interval_of
+    )  # fmt: skip
     def close_step(atoms, bath, cells, n, dt, interval):
         for i in range(n):
             add_kinetic(i, n, atoms.vel[i], atoms.inverse_mass[i], bath)

@@ -1,4 +1,7 @@
-"""The host's side of thermostats and barostats: baths, each a row of two device arrays, and what a checkpoint keeps of one."""
+"""The host's side of thermostats and barostats.
+
+A bath is a row of two device arrays. A checkpoint keeps the state of each bath.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +27,9 @@ MOST_SUM = 2.0 ** (62 - at.ENERGY_BITS)
 
 
 class Baths:
-    """Parameters and state of ensembles on the device, a row for each system; of NVE, arrays that no kernel reads.
+    """Parameters and state of ensembles on the device, a row for each system.
+
+    For NVE there are arrays, but no kernel reads them.
 
     Args:
         ensembles: what is held constant, one for each system, all of one class.
@@ -35,8 +40,9 @@ class Baths:
         acting: baths of groups of each system; None: none.
 
     Raises:
-        SettingsError: baths of groups beside something that acts on all atoms; ensembles of several classes, or barostats with several controls, axes or periods; a driving force
-            that is no vector, without its thermostat, or with fixed atoms.
+        SettingsError: baths of groups beside something that acts on all atoms; ensembles of several classes,
+            or barostats with several controls, axes or periods; a driving force that is no vector, without
+            its thermostat, or with fixed atoms.
 
     Attributes:
         rows: the bath of each system. cells: as given.
@@ -105,7 +111,10 @@ class Baths:
         self._seen: tuple[Array, NDArray[np.int64]] | None = None
 
     def read(self) -> tuple[Array, NDArray[np.int64]]:
-        """The arrays `bath` and `ledger`, a row for each system, not to be changed; after `forget` it waits for the device."""
+        """The arrays `bath` and `ledger`, a row for each system, to be read only.
+
+        After `forget`: waits for the device.
+        """
         if self._seen is None:
             bath, ledger = self._shapes
             self._seen = on_host(self.bath).reshape(bath), on_host(self.ledger).reshape(ledger)
@@ -118,7 +127,9 @@ class Baths:
         self.ledger.from_numpy(ledgers.ravel())
 
     def leave(self, step: int) -> None:
-        """The step counter goes from this step to another one, which a barostat may take for one in which it has acted.
+        """Prepare for a step counter that jumps from this step to a different one.
+
+        A barostat may take the new step for one in which it has acted.
 
         Whatever deformation is known then, the drift behind its own step has done it.
         """
@@ -178,9 +189,9 @@ class Bath:
         found = max(abs(virial), twice_kinetic)
         if self.baths.moves_cell and not found < MOST_SUM:
             raise CapacityError(
-                f"{self.ensemble.name}: virial or kinetic energy of the whole system, {found:.2g} eV, is more than the "
-                f"{MOST_SUM:.2g} eV that the barostat's sums are made for; check pressure and bulk_modulus, relax the "
-                "structure first, or use fewer atoms"
+                f"{self.ensemble.name}: virial or kinetic energy of the whole system, {found:.2g} eV, is "
+                f"more than the {MOST_SUM:.2g} eV that the barostat's sums are made for; check pressure and "
+                "bulk_modulus, relax the structure first, or use fewer atoms"
             )
 
     def received(self) -> float | None:
@@ -229,11 +240,14 @@ class Bath:
         """
         whose, coupling = state.get("ensemble", NVE.name), self.baths.of_all
         if whose != self.ensemble.name:
-            raise SettingsError(f"the state of a {whose} thermostat cannot be that of {self.ensemble.name}")
+            raise SettingsError(
+                f"{self.ensemble.name} cannot continue from the state of {whose}: start without the state"
+            )
         if not self.ensemble.goes_on_from(state):
             raise SettingsError(
-                f"the state of a {self.ensemble.name} bath with {state['identity'][1:]} cannot be that of one with "
-                f"{self.ensemble.identity[1:]}: begin a new one"
+                f"a {self.ensemble.name} bath with {self.ensemble.identity[1:]} cannot continue from the "
+                f"state of one with {state['identity'][1:]}: use the settings of the state, or start without "
+                "the state"
             )
         if coupling.local:
             ledger = self._ledger()
@@ -261,8 +275,8 @@ def why_no_groups(ensemble: Ensemble, driving_force: tuple[float, float, float] 
     """Why there are no baths of groups beside what acts on all atoms; None if there may be."""
     if ensemble.acts_on or ensemble.moves_cell:
         return (
-            f"the ensemble {ensemble.name} acts on all atoms, and acting=[...] on some of them: an atom would be in two baths; "
-            "leave ensemble out"
+            f"the ensemble {ensemble.name} acts on all atoms, and acting=[...] on some of them: an atom "
+            "would be in two baths; leave ensemble out"
         )
     if driving_force is not None:
         return "a driving force needs a thermostat of all atoms, and has no baths of groups; leave acting out"
@@ -277,11 +291,12 @@ def _coupling_of_all(
     names = sorted({ensemble.name for ensemble in ensembles})
     if len(names) > 1:
         raise SettingsError(
-            f"systems of one batch have one kind of ensemble, got {', '.join(names)}; make a batch of each"
+            f"systems of one batch must have one ensemble, got {', '.join(names)}; make one batch for each"
         )
     if len(set(couplings)) > 1:
         raise SettingsError(
-            f"barostats of one batch have one control, axes and period, those of {names[0]} differ; make a batch of each"
+            "barostats of one batch must have the same control, axes and period, and the settings of "
+            f"{names[0]} differ; make one batch for each"
         )
     several = len(ensembles) > 1 and not couplings[0].none
     return replace(couplings[0], batch=several)

@@ -6,7 +6,7 @@ from taichimd.core.arguments import Array, Bundle
 
 
 class BathArrays(Bundle):
-    """What thermostats and barostats keep on the device; `layout` of `thermostats` and `barostats` say what stands where."""
+    """Arrays of thermostats and barostats; the two files `layout.py` name their columns."""
 
     ledger: Any = Array("i64", "see `Bath`", "seed, numbers of steps, sums of energies in units of 2^-36 eV")
     bath: Any = Array("f64", "see `Bath`", "parameters and state; the cell is in `system.cell`")

@@ -1,6 +1,7 @@
 """A thermostat and a motion of the cell as one ensemble: which combine, and the classes of those that do.
 
-The class of a combination inherits both: it has the parameters of both, and each does its part of what is asked.
+The class of a combination inherits both: it has the parameters of both, and each does its part of what is
+asked.
 """
 
 from dataclasses import dataclass, fields
@@ -73,13 +74,13 @@ def why_not_together(thermostat: type[Ensemble], motion: type[CellMotion]) -> st
     """Why a thermostat (`NVE`: none) and a motion of the cell do not combine; None if they do."""
     if motion.has_noise and not thermostat.acts_on:
         return (
-            f"{motion.__name__} has noise of a thermostat's temperature, and there is no thermostat; combine it with "
-            "Langevin, Bussi or NoseHoover"
+            f"{motion.__name__} has noise of a thermostat's temperature, and there is no thermostat; combine "
+            "it with Langevin, Bussi or NoseHoover"
         )
     if motion.has_noise and not thermostat.samples:
         return (
-            f"{motion.__name__} samples an ensemble, and {thermostat.__name__} none; combine it with Langevin, Bussi "
-            "or NoseHoover"
+            f"{motion.__name__} samples an ensemble, and {thermostat.__name__} does not; combine it with "
+            "Langevin, Bussi or NoseHoover"
         )
     return None
 
@@ -109,8 +110,8 @@ def combine(thermostat: Thermostat | None, motion: CellMotion) -> CellMotion:
     """The ensemble of a thermostat and a motion of the cell.
 
         >>> from taichimd import NoseHoover, StochasticCell, combine
-        >>> combine(NoseHoover(300.0, coupling_time=200.0), StochasticCell(pressure=1.0, control="triclinic")).name
-        'npt-scr-nose-hoover'
+        >>> combine(NoseHoover(300.0, coupling_time=200.0), StochasticCell(pressure=1.0,
+        control="triclinic")).name 'npt-scr-nose-hoover'
 
     Args:
         thermostat: of the atoms, such as `Langevin(300.0)`; None: there is none.

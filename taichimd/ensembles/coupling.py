@@ -19,10 +19,12 @@ class Coupling:
     """What of an ensemble the kernels are compiled for.
 
     Attributes:
-        kind: the class of the ensemble. control, axes: of a barostat, else empty. period: steps between its actions.
+        kind: the class of the ensemble. control, axes: of a barostat, else empty. period: steps between its
+            actions.
         driven: whether there is a driving force.
         batch: whether each of several systems has a bath of its own.
-        acting: classes of the thermostats of groups. rows: how many baths of groups there are, or one more than the threads of a warp add up together.
+        acting: classes of the thermostats of groups. rows: how many baths of groups there are, or one more
+            than the threads of a warp add up together.
         has_sources, corrects: whether some of these have constant power, and correct positions.
     """
 
@@ -90,16 +92,16 @@ class Coupling:
 
     @property
     def settles(self) -> bool:
-        """Whether the step behind an action has more at its end, too: the account of that action."""
+        """Whether the step after an action also sums the virial, to book the work of the deformation."""
         return self.kind.settles and self.period > 1
 
     def ends(self, step: int) -> bool:
-        """Whether a step has more at its end than the second half kick: an action, or the account of the last one."""
+        """Whether an action follows the second half kick of a step, or the account of the last action."""
         return self.whole and (step % self.period == 0 or (self.settles and (step - 1) % self.period == 0))
 
     @property
     def outside_steps(self) -> "Coupling":
-        """One for all with the same kernels outside of steps: a moving cell and a driving force are all they know."""
+        """The coupling for kernels outside of steps: only a moving cell and a driving force matter there."""
         if self.moves_cell:
             return Coupling(BerendsenNPT, "isotropic", "xyz", batch=self.batch)
         return Coupling(driven=self.driven, batch=self.batch and self.driven)
@@ -118,8 +120,8 @@ def coupling_of(ensemble: Ensemble, driving_force: tuple[float, float, float] | 
             raise SettingsError(f"driving_force = {driving_force!r}: expected three numbers (1/angstrom)")
         if not ensemble.takes_drive:
             raise SettingsError(
-                f"a driving force heats the system, and {ensemble.name} does not take the heat away as it must; "
-                "expected the ensemble nvt-nose-hoover (or nvt-bussi, nvt-berendsen)"
+                f"a driving force heats the system, and {ensemble.name} does not remove the heat as the "
+                "method needs; choose the ensemble nvt-nose-hoover (or nvt-bussi, nvt-berendsen)"
             )
     if isinstance(ensemble, CellMotion):
         return Coupling(type(ensemble), ensemble.control, "".join(sorted(ensemble.axes)), ensemble.acts_every)

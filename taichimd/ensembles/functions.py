@@ -24,13 +24,16 @@ class EnsembleFunctions:
 
     Attributes:
         add_kinetic: counts the kinetic energy of an atom. rescale: what acts on the whole system, serial.
-        rescaled: the velocity of an atom after that. close_step: kernel of all this, for the last step of a run.
+        rescaled: the velocity of an atom after that. close_step: kernel of all this, for the last step of a
+            run.
         drive: of a driving force, the force on an atom.
         prepare, refresh: of `AtomFunctions`.
-        parts: of a barostat, as all that follow: components of the kinetic and virial tensors that are summed.
+        parts: of a barostat, as all that follow: components of the kinetic and virial tensors that are
+            summed.
         add_components, add_virial: count the virial of an atom, by its components or as a matrix.
         displaced: of sources that correct positions, by how much that of an atom changes.
-        collect: total of a component. due: whether it acts at the end of a step. until_due: steps before one with sums.
+        collect: total of a component. due: whether it acts at the end of a step. until_due: steps before one
+            with sums.
     """
 
     add_kinetic: DeviceFunction

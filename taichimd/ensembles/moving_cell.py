@@ -1,7 +1,8 @@
 """What a deformation does to the cell, the atoms and the lists, on the device: whoever decides upon it.
 
-The lists learn of the deformation since they were made, F = 1 + E: pairs farther apart than reach are still beyond
-(1 - |E|) reach - 2 u, if no atom is farther than u from where the deformation alone would have brought it.
+The lists learn of the deformation since they were made, F = 1 + E: pairs farther apart than reach are still
+beyond (1 - |E|) reach - 2 u, if no atom is farther than u from where the deformation alone would have brought
+it.
 """
 
 from dataclasses import dataclass
@@ -21,7 +22,8 @@ class CellFunctions:
     """Device functions of the cell; a cell at rest has `strayed` alone.
 
     Attributes:
-        moves: whether the cell moves on the device. strayed: whether an atom is too far from where a list was made.
+        moves: whether the cell moves on the device. strayed: whether an atom is too far from where a list was
+            made.
         deform: begins the drift of a cell. drifted: by how much a position changes then.
         forget: no strain since lists were made. lay_out: bins of the search in the present cells.
         shift: renews vectors of images. listed: kernel that tells of new lists.
@@ -58,7 +60,7 @@ def cell_functions(real: Any, moves: bool, batch: bool = False) -> CellFunctions
 
     @ti.func
     def strayed(i, x, listed_at, most2, near: ti.template(), cells: ti.template()):
-        """Whether atom i is too far from where a list was made, or where the cell would have brought it since."""
+        """Whether atom i is too far from its position at the last build, which moves along with the cell."""
         far = 0
         if ti.static(moves):
             which = 2 * cell_of(i, cells) + ti.static(NEAR_LIST if near else VERLET_LIST)
@@ -98,7 +100,7 @@ def cell_functions(real: Any, moves: bool, batch: bool = False) -> CellFunctions
 
     @ti.func
     def drifted(i, x, move, cells: ti.template()):
-        """By how much a position changes that would move so far in a cell at rest; and the move in this one."""
+        """Change of a position, and displacement in this cell, for a given move in a cell at rest."""
         k = cell_of(i, cells)
         by = ti.cast(cells.drift[k], real) @ move
         return ti.cast(cells.stretch[k], real) @ x + by, by
@@ -119,7 +121,10 @@ def cell_functions(real: Any, moves: bool, batch: bool = False) -> CellFunctions
 
     @in_double
     def laid_out(k, first, grid: ti.template(), bins, reach, radius2, cells: ti.template()):
-        """Put the present cell k into the grid of the neighbour search; 0 if its bins have become too narrow."""
+        """Put the present cell k into the grid of the neighbour search.
+
+        Returns 0 if its bins are too narrow.
+        """
         h = cells.vectors[k]
         inverse = h.inverse()
         wide = 1
@@ -137,7 +142,10 @@ def cell_functions(real: Any, moves: bool, batch: bool = False) -> CellFunctions
 
     @ti.func
     def lay_out(control: ti.template(), sort: ti.template(), cells: ti.template()):
-        """Bins of the search in the present cells; no build is due if some have become too narrow. May hold a loop of its own."""
+        """Lay out the bins of the search in the present cells.
+
+        If some are too narrow, no build is due. May loop.
+        """
         if ti.static(not batch):
             if control[Control.building] == 1:
                 control[Control.building] = laid_out(
@@ -198,7 +206,9 @@ def cell_functions(real: Any, moves: bool, batch: bool = False) -> CellFunctions
     length = Number("f64", "angstrom")
     taken = taken_cells(batch, "strain", "lost", "reach", "images")
 
-    @kernel(types_of(real), near=length, built=length, images=Number("ivec", "along each vector"), cells=taken)  # fmt: skip
+    @kernel(
+        types_of(real), near=length, built=length, images=Number("ivec", "along each vector"), cells=taken
+    )
     def listed(near, built, images, cells):
         """New lists that reach so far, with images so far."""
         if ti.static(batch):

@@ -1,4 +1,6 @@
-"""What is held constant: the ensembles a user chooses from, in the user's units; a file of `thermostats` or `barostats` each.
+"""The ensembles that a user chooses from, in the user's units: what is held constant.
+
+Each has a file in `thermostats` or `barostats`.
 
 | name | thermostat | distribution | degrees of freedom |
 | --- | --- | --- | --- |
@@ -14,12 +16,12 @@
 | npt-scr | stochastic cell rescaling | Bussi | isothermal-isobaric |
 | npt-mtk | Martyna-Tobias-Klein, with friction and noise | Bussi | isothermal-isobaric |
 
-A thermostat and a motion of the cell are two objects that combine (`combinations`): npt-CELL-THERMOSTAT is any other pair
-that makes sense, nph-berendsen a cell without a thermostat.
+A thermostat and a motion of the cell are two objects that combine (`combinations`): npt-CELL-THERMOSTAT is
+any other pair that makes sense, nph-berendsen a cell without a thermostat.
 
-With F > 0 fixed atoms degrees of freedom are 3 (N - F) in all of them: what holds these takes up momentum, and no centre of
-mass rests. Every ensemble but those of Berendsen's cell keeps account of the energy that bath and cell have received; total energy less
-that is conserved but for the error of velocity Verlet.
+With F > 0 fixed atoms degrees of freedom are 3 (N - F) in all of them: what holds these takes up momentum,
+and no centre of mass rests. Every ensemble but those of Berendsen's cell keeps account of the energy that
+bath and cell have received; total energy less that is conserved but for the error of velocity Verlet.
 """
 
 from taichimd.ensembles.barostats.base import CellMotion
@@ -41,9 +43,9 @@ from taichimd.ensembles.thermostats.langevin import Langevin
 from taichimd.ensembles.thermostats.nose_hoover import NoseHoover
 
 __all__ = [
-    "BAROSTATS", "COMBINED", "ENSEMBLES", "MOTIONS", "NVE", "THERMOSTATS", "Berendsen", "BerendsenCell", "BerendsenNPT", "Bussi",
-    "CellMotion", "Ensemble", "InertialCell", "Langevin", "MartynaTobiasKlein", "NoseHoover", "StochasticCell",
-    "StochasticCellRescaling", "Thermostat", "combine",
+    "BAROSTATS", "COMBINED", "ENSEMBLES", "MOTIONS", "NVE", "THERMOSTATS", "Berendsen", "BerendsenCell",
+    "BerendsenNPT", "Bussi", "CellMotion", "Ensemble", "InertialCell", "Langevin", "MartynaTobiasKlein",
+    "NoseHoover", "StochasticCell", "StochasticCellRescaling", "Thermostat", "combine",
 ]  # fmt: skip
 
 THERMOSTATS: dict[str, type[Thermostat]] = {

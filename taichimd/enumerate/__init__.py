@@ -1,1 +1,1 @@
-"""How n-tuples of atoms are visited. An enumeration runs any declared function of its order; no physics here."""
+"""Visits of n-tuples of atoms: an enumeration runs any declared function of its order; it has no physics."""

@@ -56,7 +56,8 @@ class Access:
     Attributes:
         read_pair, read_body: a row of parameters from a table; None without such a term.
         kind_of: species of an atom. pair_parameters, body_parameters: parameters of a tuple's species.
-        visit: distance vector, its square and species of the neighbour of an entry. neighbour_of: the neighbour itself.
+        visit: distance vector, its square and species of the neighbour of an entry. neighbour_of: the
+            neighbour itself.
         reach2: square of the longest distance at which two species take part in any triple.
     """
 

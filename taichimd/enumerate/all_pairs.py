@@ -2,7 +2,8 @@
 
 On CUDA a block of threads loads the positions of a tile of atoms into shared memory once and all its
 threads visit them there (DePrince, Scientific programming with GPUs; L. Nyland, M. Harris, J. Prins, GPU
-Gems 3, 2007, ch. 31). On the CPU the same sum is a plain loop. Sums do not depend on their order (`reproducible_sum`).
+Gems 3, 2007, ch. 31). On the CPU the same sum is a plain loop. Sums do not depend on their order
+(`reproducible_sum`).
 
 Periodic directions take the nearest image by rounding fractional coordinates. That is the only image within
 the cutoff as long as the cell is at least twice the cutoff between opposite faces; the engine checks that.
@@ -33,7 +34,10 @@ def all_pairs_function(terms: Terms, real: Any, term: Any, backend: str) -> Any:
     sums = pair_sums(real)
 
     @computed_in(term)
-    def interact(total: ti.template(), i, j, x, y, kind: ti.template(), lattice: ti.template(), table: ti.template(), want: ti.template()):  # fmt: skip
+    def interact(
+        total: ti.template(), i, j, x, y, kind: ti.template(), lattice: ti.template(), table: ti.template(),
+        want: ti.template()
+    ):  # fmt: skip
         straight = y - x
         fractional = straight[0] * lattice[3] + straight[1] * lattice[4] + straight[2] * lattice[5]
         turns = ti.floor(fractional + 0.5)
@@ -49,7 +53,11 @@ def all_pairs_function(terms: Terms, real: Any, term: Any, backend: str) -> Any:
             sums.add(total, d, u, w, want)
 
     @ti.func
-    def tiled(n, pos: ti.template(), kind: ti.template(), lattice: ti.template(), table: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen, want: ti.template()):  # fmt: skip
+    def tiled(
+        n, pos: ti.template(), kind: ti.template(), lattice: ti.template(), table: ti.template(),
+        energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen,
+        want: ti.template()
+    ):  # fmt: skip
         padded = (n + TILE - 1) // TILE * TILE
         ti.loop_config(block_dim=TILE)
         for i in range(padded):
@@ -72,7 +80,11 @@ def all_pairs_function(terms: Terms, real: Any, term: Any, backend: str) -> Any:
                 sums.store(i, total, energy, force, virial, want)
 
     @ti.func
-    def plain(n, pos: ti.template(), kind: ti.template(), lattice: ti.template(), table: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen, want: ti.template()):  # fmt: skip
+    def plain(
+        n, pos: ti.template(), kind: ti.template(), lattice: ti.template(), table: ti.template(),
+        energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen,
+        want: ti.template()
+    ):  # fmt: skip
         for i in range(n):
             if control[frozen] == 0:
                 total = sums.empty(want)

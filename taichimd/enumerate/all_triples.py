@@ -1,14 +1,15 @@
 """All triples of n atoms, each once: in equal parts for each atom, or row by row.
 
-Balanced: atom i has the triples (i, i + d, i + d + e) mod n with d = 1 to floor((n - 1)/3) and e = d to n - 2d - 1. If 3 divides n,
-atoms i < n/3 also have (i, i + n/3, i + 2n/3). So each triple comes once, and atoms have equally many but for one. Several threads
-share an atom: its triples are numbered, and the first one of a part is found by inversion of the number of triples before d,
-P(d) = (d - 1)(2n - 3d)/2.
+Balanced: atom i has the triples (i, i + d, i + d + e) mod n with d = 1 to floor((n - 1)/3) and e = d to n -
+2d - 1. If 3 divides n, atoms i < n/3 also have (i, i + n/3, i + 2n/3). So each triple comes once, and atoms
+have equally many but for one. Several threads
+share an atom: its triples are numbered, and the first one of a part is found by inversion of the number of
+triples before d, P(d) = (d - 1)(2n - 3d)/2.
 
 Direct: atom i has all i < j < k.
 
-Yaseen, Ji, Li, A load-balancing workload distribution scheme for three-body interaction computation on GPU, J. Parallel Distrib.
-Comput. (2015).
+Yaseen, Ji, Li, A load-balancing workload distribution scheme for three-body interaction computation on GPU,
+J. Parallel Distrib. Comput. (2015).
 """
 
 from functools import cache
@@ -80,7 +81,10 @@ def balanced_function(visit: Any) -> Any:
 
 
 def direct_function(visit: Any) -> Any:
-    """Device function that visits the triples i < j < k of an atom i: of every `parts`-th j, from part on; as `balanced_function`."""
+    """Device function that visits the triples i < j < k of an atom i, for every `parts`-th j from `part` on.
+
+    Its arguments are the same as for `balanced_function`.
+    """
 
     @ti.func
     def direct(i, part, parts, n, sums: ti.template(), given: ti.template()):
@@ -103,7 +107,7 @@ class Given(View):
 
 @cache
 def mapped_kernel(function: TripletFunction, mapping: str, n_kinds: int) -> Any:
-    """Kernel of the energy, `(n, parts, side2, placed, nu, whole)`: a thread for each part of each atom, without tiles.
+    """Kernel `(n, parts, side2, placed, nu, whole)` of the energy: a thread per part of an atom, no tiles.
 
     Args:
         function: the energy of a triple.
@@ -128,7 +132,10 @@ def mapped_kernel(function: TripletFunction, mapping: str, n_kinds: int) -> Any:
 
     of_thread = MAPPINGS[mapping](visit)
 
-    @kernel(types, n=Number("i32", "atoms"), parts=Number("i32", "threads of an atom"), side2=Number("f64", "square that each side is below, angstrom^2"), placed=Placed, nu=STRENGTHS, whole=WHOLE)  # fmt: skip
+    @kernel(
+        types, n=Number("i32", "atoms"), parts=Number("i32", "threads of an atom"), side2=Number("f64",
+        "square that each side is below, angstrom^2"), placed=Placed, nu=STRENGTHS, whole=WHOLE
+    )  # fmt: skip
     def energy(n, parts, side2, placed, nu, whole):
         for thread in range(n * parts):
             sums = ti.Vector([COARSE, FINE])

@@ -54,7 +54,10 @@ def compact_function(terms: Terms, real: Any, layout: int) -> Any:
 
     @ti.func
     def compact(i, n, width, shift_bits, rows: ti.template(), kept: ti.template()):
-        """Number and mask of the live neighbours and, if they are at most `MAX_IN_REGISTERS`, U_i; then partials are stored."""
+        """Number and mask of the live neighbours, and U_i.
+
+        U_i is found and partial forces are stored if there are at most `MAX_IN_REGISTERS` neighbours.
+        """
         x = rows.pos[i]
         p = look.read_body(kept.body_table, 0)
         d, r, place = vecs(0.0), reals(0.0), ints(0)

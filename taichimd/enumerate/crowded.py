@@ -1,9 +1,9 @@
-"""Bond orders of an atom with some neighbours more than `compact` holds in registers: loops over arrays of its own.
+"""Bond orders of an atom with more neighbours than fit in registers: loops over arrays of the thread.
 
-In a hot crystal few atoms have a fifth neighbour within reach, but a thread that is busy with one keeps all others waiting,
-and in a liquid most atoms have. Distances, weights and sums stay with the thread (on a GPU in its local memory, near the
-processor) instead of being read from the arrays of all atoms for each pair of neighbours. Sums have the terms of
-`bond_order`'s loops in the same order, hence the same bits.
+In a hot crystal few atoms have a fifth neighbour within reach, but a thread that is busy with one keeps all
+others waiting, and in a liquid most atoms have. Distances, weights and sums stay with the thread (on a GPU in
+its local memory, near the processor) instead of being read from the arrays of all atoms for each pair of
+neighbours. Sums have the terms of `bond_order`'s loops in the same order, hence the same bits.
 """
 
 from functools import cache
@@ -22,7 +22,7 @@ MAX_IN_ARRAYS = 8
 
 @cache
 def crowded_function(terms: Terms, real: Any, layout: int) -> Any:
-    """The device function that does one atom of a bond order of one species with up to `MAX_IN_ARRAYS` live neighbours."""
+    """Device function of an atom with up to `MAX_IN_ARRAYS` live neighbours; bond orders of one species."""
     assert terms.bond_order is not None
     functions = terms.bond_order.function
     third = third_bodies(functions)

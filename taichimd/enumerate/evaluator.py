@@ -15,7 +15,8 @@ class Evaluator:
 
     Attributes:
         jumped: whether somebody else than a step has moved the atoms since the last evaluation.
-        energy_costs_less: whether an evaluation with `ENERGY` costs less, leaves 0 with the atoms and energies to `energies`.
+        energy_costs_less: whether an evaluation with `ENERGY` costs less, leaves 0 with the atoms and
+            energies to `energies`.
         degree: d where positions s r have s^d times the energy of positions r; else 0.
         cells: of all systems (`Cells`); given by the device.
     """
@@ -37,7 +38,7 @@ class Evaluator:
         raise NotImplementedError
 
     def energies(self) -> list[float | None]:
-        """What an evaluation with `ENERGY` has found of each system, eV; None: it is no energy of atoms that repel each other."""
+        """Energy of each system after an evaluation with `ENERGY`, eV; None if atoms are too close."""
         return []
 
     def check(self) -> None:

@@ -8,10 +8,10 @@ Of the many ways to share the virial among atoms this W_i is the one whose produ
 is the atom's part of the heat current (eq. 30). Fan's eq. 29, -1/2 sum_j r_ij (x) F_ij, has the same sum over
 atoms, but gives another current as soon as there are three-body terms; for pairs the two are the same.
 
-A potential of pairs alone needs one pass: F_ij = u'(r) r_ij/r, summed in any order (`reproducible_sum`). Anything with
-three-body terms takes two: `partials` lets the thread of atom i store dU_i/dr_ij for each of its
-neighbours, and `gather` combines them with the reverse ones, found through the index `reverse`. Those sums
-run over the near list, which has a defined order.
+A potential of pairs alone needs one pass: F_ij = u'(r) r_ij/r, summed in any order (`reproducible_sum`).
+Anything with three-body terms takes two: `partials` lets the thread of atom i store dU_i/dr_ij for each of
+its neighbours, and `gather` combines them with the reverse ones, found through the index `reverse`. Those
+sums run over the near list, which has a defined order.
 """
 
 from dataclasses import dataclass
@@ -38,7 +38,8 @@ class AtomFunctions:
 
     Attributes:
         partials: stores what the energy of the atom does to its neighbours; the energy.
-        gather: then, force and virial of the atom. pairs: sums over its pairs; None where angles are sums over neighbours.
+        gather: then, force and virial of the atom. pairs: sums over its pairs; None where angles are sums
+            over neighbours.
         compact: whether atoms with few neighbours are done in registers.
     """
 
@@ -72,7 +73,10 @@ def gather_functions(terms: Terms, real: Any, term: Any, layout: int, straight: 
     crowded = crowded_function(terms, term, layout) if straight and layout != ATOM_MAJOR else None
 
     @computed_in(term)
-    def pairs(i, first, stride: ti.template(), n, width, shift_bits, rows: ti.template(), table: ti.template(), want: ti.template()):  # fmt: skip
+    def pairs(
+        i, first, stride: ti.template(), n, width, shift_bits, rows: ti.template(), table: ti.template(),
+        want: ti.template()
+    ):  # fmt: skip
         """Sums over every `stride`-th entry of atom i from `first` on, for `reproducible_sum.pair_sums`."""
         x = rows.pos[i]
         a = look.kind_of(rows.kind, i)
@@ -90,7 +94,8 @@ def gather_functions(terms: Terms, real: Any, term: Any, layout: int, straight: 
                 for k in ti.static(range(AHEAD)):
                     d, r2, b = visits[k]
                     p = look.pair_parameters(table, shared, a, b)
-                    # Some atom of a warp has a neighbour here: a branch would save nothing, and keep entries from overlapping.
+                    # Some atom of a warp has a neighbour here: a branch would save nothing, and keep entries
+                    # from overlapping.
                     u, w = pair.function(r2, p)
                     inside = r2 < p.cutoff * p.cutoff
                     sums.add(total, d, ti.select(inside, u, 0.0), ti.select(inside, w, 0.0), want)
@@ -128,7 +133,10 @@ def gather_functions(terms: Terms, real: Any, term: Any, layout: int, straight: 
 
     @ti.func
     def two_bodies(i, n, width, shift_bits, rows: ti.template(), kept: ti.template()):
-        """Mask of the live entries of i. Starts their partial forces with the pair term, zetas with nothing."""
+        """Mask of the live entries of i.
+
+        Their partial forces start with the pair term, their zetas with zero.
+        """
         x = rows.pos[i]
         a = look.kind_of(rows.kind, i)
         shared_body = look.read_body(kept.body_table, 0)

@@ -1,4 +1,4 @@
-"""A group of terms whose loops over tuples are compiled together: at most one pair term and one three-body term."""
+"""A group of terms whose loops are compiled together: at most one pair term and one three-body term."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -40,7 +40,7 @@ class Group:
 
     @property
     def pairs_after_bodies(self) -> bool:
-        """Whether pair and three-body terms are done one after the other: a short three-body term reads the near list."""
+        """Whether pair and three-body terms have own loops: a short three-body term reads a near list."""
         return self.terms.short_body or (self.by_tuple.pairs and self.terms.many_body)
 
     @property
@@ -50,7 +50,7 @@ class Group:
 
     @property
     def reads_neighbour_positions(self) -> bool:
-        """Whether the loop that gathers forces reads positions of neighbours, and must not change positions."""
+        """Whether the loop that gathers forces reads positions of neighbours: it must not move atoms then."""
         return self.in_moments or self.pairs_after_bodies
 
     @property

@@ -10,14 +10,15 @@ depends on the others only through a few sums (here for one species; with severa
 
 Without the term of s itself, and with b_st = e_s . e_t - c,
 
-    G_s = sum_t w_t b_st e_t = M e_s - c m - (1 - c) w_s e_s,   B_s = sum_t w_t b_st = m . e_s - c W - (1 - c) w_s,
-    dU_i/dr_s = L [w_s' (G_s . e_s - c B_s) e_s + 2 w_s/r_s (G_s - (G_s . e_s) e_s)].
+    G_s = sum_t w_t b_st e_t = M e_s - c m - (1 - c) w_s e_s,   B_s = sum_t w_t b_st = m . e_s - c W - (1 - c)
+    w_s, dU_i/dr_s = L [w_s' (G_s . e_s - c B_s) e_s + 2 w_s/r_s (G_s - (G_s . e_s) e_s)].
 
-So the first pass leaves ten numbers with each atom, and the second finds dU_i/dr_ij and dU_j/dr_ji from those of
-i and j: work and memory grow with the number of neighbours, not of their pairs, and nothing is kept per entry.
-On a CPU, with one species and under quadrants, `RUN` neighbours are computed side by side by vector instructions, and added in the order of the row.
-That sums of products of unit vectors replace sums over angles: A. P. Bartok, R. Kondor, G. Csanyi, Phys. Rev. B
-87, 184115 (2013); A. V. Shapeev, Multiscale Model. Simul. 14, 1153 (2016).
+So the first pass leaves ten numbers with each atom, and the second finds dU_i/dr_ij and dU_j/dr_ji from those
+of i and j: work and memory grow with the number of neighbours, not of their pairs, and nothing is kept per
+entry. On a CPU, with one species and under quadrants, `RUN` neighbours are computed side by side by vector
+instructions, and added in the order of the row. That sums of products of unit vectors replace sums over
+angles: A. P. Bartok, R. Kondor, G. Csanyi, Phys. Rev. B 87, 184115 (2013); A. V. Shapeev, Multiscale Model.
+Simul. 14, 1153 (2016).
 """
 
 from functools import cache
@@ -52,7 +53,7 @@ def moment_functions(terms: Terms, real: Any, term: Any, layout: int) -> AtomFun
 
     @ti.func
     def weigh(r, a, b, table: ti.template(), shared):
-        """Weight and slope of a neighbour of kind b at distance r from an atom of kind a; its own angle's row."""
+        """Weight and slope of a neighbour (kind b, distance r) of an atom of kind a; row of its angle."""
         p = look.body_parameters(table, shared, a, b, b)
         w, dw = 0.0, 0.0
         if r < p.range:
@@ -232,7 +233,9 @@ def moment_functions(terms: Terms, real: Any, term: Any, layout: int) -> AtomFun
         return mask
 
     @computed_in(term)
-    def partials_in_runs(i, n, width, shift_bits, rows: ti.template(), kept: ti.template(), want: ti.template()):  # fmt: skip
+    def partials_in_runs(
+        i, n, width, shift_bits, rows: ti.template(), kept: ti.template(), want: ti.template()
+    ):
         """What `partials` does."""
         x = rows.pos[i]
         shared = look.read_body(kept.body_table, 0)
@@ -282,7 +285,9 @@ def moment_functions(terms: Terms, real: Any, term: Any, layout: int) -> AtomFun
         return energy
 
     @computed_in(term)
-    def gather_in_runs(i, n, width, shift_bits, rows: ti.template(), kept: ti.template(), want: ti.template()):  # fmt: skip
+    def gather_in_runs(
+        i, n, width, shift_bits, rows: ti.template(), kept: ti.template(), want: ti.template()
+    ):
         """What `gather` does."""
         x = rows.pos[i]
         shared = look.read_body(kept.body_table, 0)
@@ -325,7 +330,10 @@ def moment_functions(terms: Terms, real: Any, term: Any, layout: int) -> AtomFun
             for k in range(many):
                 d = vec(apart[0, k], apart[1, k], apart[2, k])
                 if d.dot(d) < longest2:
-                    mine, theirs_too = vec(here[0, k], here[1, k], here[2, k]), vec(there[0, k], there[1, k], there[2, k])  # fmt: skip
+                    mine, theirs_too = (
+                        vec(here[0, k], here[1, k], here[2, k]),
+                        vec(there[0, k], there[1, k], there[2, k]),
+                    )
                     force += ti.cast(mine, real) - ti.cast(theirs_too, real)
                     if ti.static(want):
                         virial += ti.cast(d.outer_product(theirs_too), real)

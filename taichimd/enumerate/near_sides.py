@@ -1,11 +1,13 @@
-"""The entries of a near list that are within a cutoff, in the order of the user's numbers: the sides of triangles at each atom.
+"""The sides of triangles at each atom: entries of a near list within a cutoff, in the order of user numbers.
 
-A pair belongs to the atom with the lower number, a pair of images of one atom to one of the two. An atom's own entries are the
-last ones of its row. The other atom has the opposite entry, which a search in its row finds.
+A pair belongs to the atom with the lower number, a pair of images of one atom to one of the two. An atom's
+own entries are the last ones of its row. The other atom has the opposite entry, which a search in its row
+finds.
 
-An entry's place is the number of those that come before it. On a GPU a warp finds the entries of an atom, and then a thread for
-each counts. A list of all own entries, in any order, gives each thread a pair. On a CPU `RUN` entries are computed in each turn of
-a loop, by vector instructions: the compilers make them of a loop over vectors of a function's own, not over arrays.
+An entry's place is the number of those that come before it. On a GPU a warp finds the entries of an atom, and
+then a thread for each counts. A list of all own entries, in any order, gives each thread a pair. On a CPU
+`RUN` entries are computed in each turn of a loop, by vector instructions: the compilers make them of a loop
+over vectors of a function's own, not over arrays.
 """
 
 from types import SimpleNamespace
@@ -34,7 +36,7 @@ class Limits(Bundle):
 
 
 class Sides(Bundle):
-    """The entries of each atom that are within the cutoff, in the order of the user's numbers, and sums of each."""
+    """Entries of each atom within the cutoff, in the order of the user's numbers, and sums of each entry."""
 
     width: Any = Number("i32", "slots of a row")
     count: Any = Array("i32", "n", "entries of an atom")
@@ -78,7 +80,8 @@ def votes(condition, warps: ti.template()):
 def side_functions(function: TripletFunction, backend: str) -> SimpleNamespace:
     """Device functions `at`, `is_own`, `opposite` of entries, and those that fill `Sides`.
 
-    `sort` does all for an atom; `collect` (of all threads of `threads_of_search`) and then `rank` do it for a GPU.
+    `sort` does all for an atom; `collect` (of all threads of `threads_of_search`) and then `rank` do it for a
+    GPU.
     """
     of_list, many, warps = row_layout(backend), threads_of_search(backend), in_warps(backend)
     on_gpu = backend == "cuda"
@@ -94,7 +97,7 @@ def side_functions(function: TripletFunction, backend: str) -> SimpleNamespace:
 
     @ti.func
     def opposite_key(i, key, g: ti.template()):
-        """Key of an entry of atom i as its other atom has it: the image seen from there has the negative code."""
+        """Key of the opposite entry: seen from the other atom, the image has the negative code."""
         mask = (1 << g.verlet.shift_bits) - 1
         return (g.atoms.ident[i] << g.verlet.shift_bits) | (-key & mask)
 
@@ -153,7 +156,10 @@ def side_functions(function: TripletFunction, backend: str) -> SimpleNamespace:
 
     @ti.func
     def sort_run(i, first, last, g: ti.template()):
-        """Bring entries side by side to their places, the last one instead of those behind it; how many others own."""
+        """Bring entries side by side to their places; returns how many of them belong to other atoms.
+
+        Lanes beyond the last entry repeat the last entry.
+        """
         begin, others, w = at(i, 0, g), 0, ti.Vector.zero(ti.f64, RUN)
         keys, there = ti.Vector.zero(ti.i32, RUN), ti.Vector.zero(ti.i32, RUN)
         for m in range(RUN):
@@ -173,7 +179,7 @@ def side_functions(function: TripletFunction, backend: str) -> SimpleNamespace:
 
     @ti.func
     def collect(i, lane, g: ti.template()):
-        """Keys of an atom's entries within the cutoff, in the order of the list, and room for its own ones in `pairs`."""
+        """Keys of an atom's entries within the cutoff, in the order of the list. Reserves room in `pairs`."""
         does, kept, own = goes(g.when, g.control) == 1, 0, 0
         count = ti.select(does, g.near.count[i], 0)
         for run in range((count + many - 1) // many):

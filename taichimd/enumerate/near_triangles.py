@@ -1,10 +1,11 @@
-"""Sums over triangles whose three sides are shorter than a cutoff: each pair of a near list meets all third atoms of the list.
+"""Sums over triangles with three sides below a cutoff: each pair of a near list meets all third atoms of it.
 
-For an entry j of an atom's row (`near_sides`) the slope of the energy to r_ij^2 is summed over the other entries k, in the
-order of the user's numbers, so sums do not depend on how the list stands; F_i = 2 sum_j slope_ij (r_j - r_i), and energies and
-virials as in `triple_forces`. Only the atom that a pair belongs to sums, over its row, and leaves the result with both. On a GPU
-a thread has a pair. On a CPU a thread has several of one atom, side by side (`near_sides`), and drops what is out of range after
-it has been computed, as a branch would cost more.
+For an entry j of an atom's row (`near_sides`) the slope of the energy to r_ij^2 is summed over the other
+entries k, in the order of the user's numbers, so sums do not depend on how the list stands; F_i = 2 sum_j
+slope_ij (r_j - r_i), and energies and virials as in `triple_forces`. Only the atom that a pair belongs to
+sums, over its row, and leaves the result with both. On a GPU a thread has a pair. On a CPU a thread has
+several of one atom, side by side (`near_sides`), and drops what is out of range after it has been computed,
+as a branch would cost more.
 """
 
 from functools import cache
@@ -54,7 +55,8 @@ def near_triangle_kernel(
         n_kinds: species.
         product: whether the product of the sides has a limit.
         everything: leave energies and virials, too.
-        blocks: most blocks of a CUDA grid, which callers set with `runtime.grid`; kernels of different grids are different ones.
+        blocks: most blocks of a CUDA grid, which callers set with `runtime.grid`; kernels of different grids
+            are different ones.
     """
     many, columns = threads_of_row(row_layout(backend)), 5 if everything else 1
     searchers, on_gpu = threads_of_search(backend), backend == "cuda"
@@ -117,7 +119,7 @@ def near_triangle_kernel(
 
     @ti.func
     def put_both(i, j, found, g: ti.template()):
-        """Leave the sums of entry j of atom i with it, and with the opposite entry, where vectors begin at the other atom."""
+        """Store the sums of entry j of atom i, also at the opposite entry, whose vectors are reversed."""
         put(j, found, g)
         there, d = found, vector(j, g)
         if ti.static(everything):
@@ -142,7 +144,10 @@ def near_triangle_kernel(
 
     @ti.func
     def sums_of_run(i, begin, last, g: ti.template()):
-        """The same sums of entries side by side, each in the same order, of the last one instead of those behind it."""
+        """The same sums for entries side by side, each in the same order.
+
+        Lanes beyond the last entry repeat it.
+        """
         one, total = ti.Matrix.zero(ti.f64, width, RUN), ti.Matrix.zero(ti.f64, columns, RUN)
         strengths = ti.Vector.zero(ti.i32, RUN)
         for m in range(RUN):
@@ -173,7 +178,8 @@ def near_triangle_kernel(
         """The sums of a run, on a CPU."""
         runs, each = whole(g.sides.width, RUN) // RUN, whole(g.atoms.n, SHARES) // SHARES
         i = turn // runs
-        # Atoms on one side of a structure can have more own entries: few atoms are dealt to threads one by one.
+        # Atoms on one side of a structure can have more own entries: few atoms are dealt to threads one by
+        # one.
         if g.atoms.n <= FEW:
             i = i % each * SHARES + i // each
         if i < g.atoms.n:
@@ -235,7 +241,11 @@ def near_triangle_kernel(
             if does and thread % many == 0:
                 store_shares(i, total, out, real, everything)
 
-    @kernel(types_of(real), atoms=Atoms.only("n", "pos", "kind", "ident"), verlet=VerletRows.only("shift_bits", "shifts"), near=NearRows.only("width", "count", "entries"), limits=Limits, nu=STRENGTHS, places=PLACES, sides=sides_of(backend), control=CONTROL, out=outputs, when=WHEN)  # fmt: skip
+    @kernel(
+        types_of(real), atoms=Atoms.only("n", "pos", "kind", "ident"), verlet=VerletRows.only("shift_bits",
+        "shifts"), near=NearRows.only("width", "count", "entries"), limits=Limits, nu=STRENGTHS,
+        places=PLACES, sides=sides_of(backend), control=CONTROL, out=outputs, when=WHEN
+    )  # fmt: skip
     def near_triangles(atoms, verlet, near, limits, nu, places, sides, control, out, when):
         g = Given(
             atoms=atoms,

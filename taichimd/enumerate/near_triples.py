@@ -1,10 +1,11 @@
 """The energy alone of all triples whose sides are short enough: each triple once, from near lists.
 
-A triple is visited by its atom with the lowest number. So rows are copied first, as vectors, without atoms of lower numbers. A
-triple of two images of its lowest atom is visited twice, one of three images three times, with as much less weight each time.
+A triple is visited by its atom with the lowest number. So rows are copied first, as vectors, without atoms of
+lower numbers. A triple of two images of its lowest atom is visited twice, one of three images three times,
+with as much less weight each time.
 
-On a GPU several warps share an atom whose row is long: they take the second atoms of triples in turn, and the threads of a warp
-the third atoms.
+On a GPU several warps share an atom whose row is long: they take the second atoms of triples in turn, and the
+threads of a warp the third atoms.
 """
 
 from functools import cache
@@ -147,7 +148,12 @@ def near_energy_kernel(
         for i in range(g.atoms.n):
             store_whole(g.spans.system[i], i % SPREAD, in_units(of_shares(i, g)), whole)
 
-    @kernel(types_of(real), atoms=Atoms.only("n", "pos", "kind", "ident"), verlet=VerletRows.only("shift_bits", "shifts"), near=NearRows.only("width", "count", "entries"), later=Later, limits=Limits, nu=STRENGTHS, control=CONTROL, when=Number("i32", "see `neighbours.control`"), spans=Spans.only("system"), whole=WHOLE)  # fmt: skip
+    @kernel(
+        types_of(real), atoms=Atoms.only("n", "pos", "kind", "ident"), verlet=VerletRows.only("shift_bits",
+        "shifts"), near=NearRows.only("width", "count", "entries"), later=Later, limits=Limits, nu=STRENGTHS,
+        control=CONTROL, when=Number("i32", "see `neighbours.control`"), spans=Spans.only("system"),
+        whole=WHOLE
+    )  # fmt: skip
     def energy(atoms, verlet, near, later, limits, nu, control, when, spans, whole):
         g = Given(
             atoms=atoms,

@@ -1,9 +1,10 @@
 """Pairs of an atom on a CPU: `RUN` entries of its row at a time, by vector instructions.
 
-The compilers make vector instructions of a loop over vectors of a function's own, not of one over arrays. So one loop copies
-what the entries of a run name, and a second loop computes. Entries beyond the cutoff, and entries that are not there, add zero:
-a branch would keep the compilers from it. Each place of a run has sums of its own, which are added in the end. The sums are
-exact (`reproducible_sum`): they have the bits of any other order.
+The compilers make vector instructions of a loop over vectors of a function's own, not of one over arrays. So
+one loop copies what the entries of a run name, and a second loop computes. Entries beyond the cutoff, and
+entries that are not there, add zero: a branch would keep the compilers from it. Each place of a run has sums
+of its own, which are added in the end. The sums are exact (`reproducible_sum`): they have the bits of any
+other order.
 """
 
 from functools import cache
@@ -59,7 +60,9 @@ def run_function(terms: Terms, real: Any, term: Any) -> DeviceFunction:
                 for q in ti.static(range(3)):
                     apart[q, k] = d[q]
                 if ti.static(read_each):
-                    own = look.pair_parameters(table, shared, a, look.kind_of(rows.kind, neighbour(entry, shift_bits)))  # fmt: skip
+                    own = look.pair_parameters(
+                        table, shared, a, look.kind_of(rows.kind, neighbour(entry, shift_bits))
+                    )
                     for c in ti.static(range(len(names))):
                         held[c, k] = own[names[c]]
             for k in range(RUN):

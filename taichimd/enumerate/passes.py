@@ -1,12 +1,13 @@
 """Terms of passes: loops over atoms, one after the other, which keep numbers with each atom.
 
-An embedded-atom potential is three of them: densities, a sum over neighbours; the slope of the embedding energy, for
-each atom; forces of pairs, which need both slopes. With partial derivatives of the energies of both atoms,
+An embedded-atom potential is three of them: densities, a sum over neighbours; the slope of the embedding
+energy, for each atom; forces of pairs, which need both slopes. With partial derivatives of the energies of
+both atoms,
 
     F_i = sum_j (dU_i/dr_ij + dU_j/dr_ij) r_ij/|r_ij|,   W_i = -sum_j dU_j/dr_ij r_ij (x) r_ij/|r_ij|,
 
-which is Fan et al., Comput. Phys. Commun. 218, 10 (2017), eqs. 28 and 30, for energies that know distances alone.
-Sums run over the near list, which is in the order of the user's numbers.
+which is Fan et al., Comput. Phys. Commun. 218, 10 (2017), eqs. 28 and 30, for energies that know distances
+alone. Sums run over the near list, which is in the order of the user's numbers.
 """
 
 from typing import Any
@@ -117,7 +118,10 @@ def passes_functions(group: Group, variant: Any, thermostat: Any, box: Any) -> G
         return force, virial, energy
 
     @ti.func
-    def of_forces(first: ti.template(), g: ti.template(), out: ti.template(), control: ti.template(), frozen, want: ti.template(), ledger: ti.template(), bath: ti.template()):  # fmt: skip
+    def of_forces(
+        first: ti.template(), g: ti.template(), out: ti.template(), control: ti.template(), frozen,
+        want: ti.template(), ledger: ti.template(), bath: ti.template()
+    ):  # fmt: skip
         for i in range(g.n):
             if control[frozen] == 0:
                 f, w, u = pair_forces(i, g, want)
@@ -126,7 +130,10 @@ def passes_functions(group: Group, variant: Any, thermostat: Any, box: Any) -> G
                     add(i, u, first, out)
 
     @ti.func
-    def nothing(g: ti.template(), out: ti.template(), control: ti.template(), frozen, want: ti.template(), energy: ti.template()):  # fmt: skip
+    def nothing(
+        g: ti.template(), out: ti.template(), control: ti.template(), frozen, want: ti.template(),
+        energy: ti.template()
+    ):  # fmt: skip
         """Forces of a term that has none."""
         for i in range(g.n):
             if control[frozen] == 0:
@@ -141,7 +148,10 @@ def passes_functions(group: Group, variant: Any, thermostat: Any, box: Any) -> G
     always = [not one.each_step for one in program.passes]
 
     @ti.func
-    def all_stages(g: ti.template(), out: ti.template(), control: ti.template(), frozen, want: ti.template(), ledger: ti.template(), bath: ti.template()):  # fmt: skip
+    def all_stages(
+        g: ti.template(), out: ti.template(), control: ti.template(), frozen, want: ti.template(),
+        ledger: ti.template(), bath: ti.template()
+    ):  # fmt: skip
         for k in ti.static(range(len(runs))):
             for i in range(g.n):
                 if control[frozen] == 0 and (ti.static(always[k]) or g.stepping == 1):

@@ -1,7 +1,7 @@
 """A group of terms whose forces are found by kernels that the host queues before those of a step.
 
-ReaxFF is one: it has solvers that loop until they are done. A step takes the forces and virials that these kernels have
-left with each atom; of the group it cuts the near list alone, whose entries stand in any order.
+ReaxFF is one: it has solvers that loop until they are done. A step takes the forces and virials that these
+kernels have left with each atom; of the group it cuts the near list alone, whose entries stand in any order.
 """
 
 from typing import Any
@@ -34,7 +34,10 @@ def queued_functions(group: Group, variant: Any, thermostat: Any, box: Any) -> G
     )
 
     @ti.func
-    def all_stages(g: ti.template(), out: ti.template(), control: ti.template(), frozen, want: ti.template(), ledger: ti.template(), bath: ti.template()):  # fmt: skip
+    def all_stages(
+        g: ti.template(), out: ti.template(), control: ti.template(), frozen, want: ti.template(),
+        ledger: ti.template(), bath: ti.template()
+    ):  # fmt: skip
         if ti.static(want != FORCE and want != ALL):
             for i in range(g.n):
                 if control[frozen] == 0:

@@ -1,17 +1,20 @@
 """Sums whose bits do not depend on the order of their terms.
 
-A sum is kept in two parts. The first one stands on 98304, where the unit of a float64's last place is 2^-36, until the sum
-itself leaves +-32768: adding a term rounds it to a multiple of that. What was rounded away is known exactly; it goes to
-the second part, which likewise stands on multiples of 2^-72. Nothing else is lost, so any order, any list and any number of
-threads gives the same bits, and better ones than those of a plain sum; beyond +-32768 they are as good as other sums.
-f and -f add alike: pair forces obey Newton's third law to the last bit. (J. Demmel, H. D. Nguyen, IEEE Trans. Comput. 64,
-2060 (2015), with two bins that are fixed beforehand.)
+A sum is kept in two parts. The first one stands on 98304, where the unit of a float64's last place is 2^-36,
+until the sum itself leaves +-32768: adding a term rounds it to a multiple of that. What was rounded away is
+known exactly; it goes to the second part, which likewise stands on multiples of 2^-72. Nothing else is lost,
+so any order, any list and any number of threads gives the same bits, and better ones than those of a plain
+sum; beyond +-32768 they are as good as other sums. f and -f add alike: pair forces obey Newton's third law to
+the last bit. (J. Demmel, H. D. Nguyen, IEEE Trans. Comput. 64, 2060 (2015), with two bins that are fixed
+beforehand.)
 
-The range leaves room for atoms of a collision cascade (eV and angstrom), the grid for sums of 1e-5 to their last digit.
+The range leaves room for atoms of a collision cascade (eV and angstrom), the grid for sums of 1e-5 to their
+last digit.
 
-Ties: a term halfway between two multiples of 2^-36 goes to one or the other, as the sum happens to stand. Both parts together
-do not show it, since the second one takes what is missing without rounding. Halfway between two multiples of 2^-72
-something would be lost; so its last bit is set beforehand, which is 2^-90 or less.
+Ties: a term halfway between two multiples of 2^-36 goes to one or the other, as the sum happens to stand.
+Both parts together do not show it, since the second one takes what is missing without rounding. Halfway
+between two multiples of 2^-72 something would be lost; so its last bit is set beforehand, which is 2^-90 or
+less.
 
 Terms of float32 kernels are added in float64, too: what 32 bits hold would not be enough.
 """
@@ -25,7 +28,7 @@ from taichimd.enumerate.access import store_matrix
 
 BITS = 36
 COARSE = 1.5 * 2.0 ** (52 - BITS)
-"""On which the first part of a sum stands: numbers of its size have 2^-BITS as the unit of their last place."""
+"""Offset of the first part of a sum: numbers of this size have 2^-BITS as the unit of their last place."""
 RANGE = COARSE / 3.0
 """How far a sum may go on its grid."""
 FINE = COARSE * 2.0**-BITS
@@ -137,7 +140,9 @@ def pair_sums(real: Any) -> SumFunctions:
         return force, energy, virial
 
     @ti.func
-    def store(i, sums, energy: ti.template(), force: ti.template(), virial: ti.template(), want: ti.template()):  # fmt: skip
+    def store(
+        i, sums, energy: ti.template(), force: ti.template(), virial: ti.template(), want: ti.template()
+    ):
         """The force, and with `ALL` energy and virial."""
         f, e, w = results(sums, want)
         force[i] = f

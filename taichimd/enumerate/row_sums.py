@@ -26,7 +26,10 @@ def whole_chunks(count):
 
 @ti.func
 def together(sums, terms: ti.template(), log2: ti.template()):
-    """Both parts of all sums of 2^log2 threads side by side, in the first of them. All 32 threads of a warp must call it."""
+    """Both parts of all sums of 2^log2 neighbouring threads, in the first one.
+
+    All 32 threads of a warp must call it.
+    """
     empty = empty_sums(terms)
     total = empty
     for k in ti.static(range(2 * terms)):
@@ -36,7 +39,7 @@ def together(sums, terms: ti.template(), log2: ti.template()):
 
 @ti.func
 def across(sums, terms: ti.template(), many: ti.template()):
-    """What `many` threads side by side have found together, in the first of them. All 32 threads of a warp must call it."""
+    """Sum over `many` neighbouring threads, in the first of them. All 32 threads of a warp must call it."""
     total = sums
     if ti.static(many > 1):
         total = together(sums, terms, ti.static(many.bit_length() - 1))
@@ -45,5 +48,5 @@ def across(sums, terms: ti.template(), many: ti.template()):
 
 @ti.func
 def from_first(value):
-    """What the first of the 32 threads of a warp has, in all of them: only that one has the sum of `across`."""
+    """The value of the first of 32 threads of a warp, for all: only the first has the sum of `across`."""
     return shuffle(value, 0)

@@ -74,7 +74,9 @@ class Passes:
 
 @dataclass(frozen=True)
 class TripletFunction:
-    """An energy u = strength * factor(a) * f(a, b, c) of squared sides a = r_ij^2, b = r_ik^2, c = r_jk^2, and du/da.
+    """An energy of a triple, u = strength * factor(a) * f(a, b, c), and its slope du/da.
+
+    The squared sides are a = r_ij^2, b = r_ik^2, c = r_jk^2.
 
     Attributes:
         pair: `(r2) -> w`, what is computed once for each pair.

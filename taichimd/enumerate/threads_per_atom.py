@@ -1,8 +1,8 @@
 """Several threads for each atom: pair forces on a GPU.
 
-Threads side by side take the entries of a chunk (`neighbours.rows`), which lie side by side, too; in the end they add up what
-they have found. Sums are exact (`reproducible_sum`): the bits are those of one thread. (Threads that share an atom: J. Glaser et
-al., Comput. Phys. Commun. 192, 97 (2015).)
+Threads side by side take the entries of a chunk (`neighbours.rows`), which lie side by side, too; in the end
+they add up what they have found. Sums are exact (`reproducible_sum`): the bits are those of one thread.
+(Threads that share an atom: J. Glaser et al., Comput. Phys. Commun. 192, 97 (2015).)
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ ENOUGH = 280_000
 
 
 def threads_for(terms: Terms, backend: str, n_atoms: int, all_pairs: bool, by_tuple: ByTuple) -> int:
-    """Threads that share an atom when pair forces are added up, whatever the terms and however tuples are visited."""
+    """Number of threads that share an atom in sums of pair forces, for all terms and enumerations."""
     if row_layout(backend) != CHUNKED or terms.queued or terms.passes:
         return 1
     if by_tuple.pairs:
@@ -87,11 +87,16 @@ def shared_pairs(terms: Terms, real: Any, term: Any, lanes: int) -> SharedPairs:
     def found_by(thread, does, n, width, shift_bits, rows: ti.template(), table: ti.template()):
         total = sums.empty(FORCE)
         if does:
-            total = atom.pairs(thread // lanes, thread % lanes, lanes, n, width, shift_bits, rows, table, FORCE)  # fmt: skip
+            total = atom.pairs(
+                thread // lanes, thread % lanes, lanes, n, width, shift_bits, rows, table, FORCE
+            )
         return total
 
     @ti.func
-    def forces(n, threads, width, shift_bits, rows: ti.template(), table: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen):  # fmt: skip
+    def forces(
+        n, threads, width, shift_bits, rows: ti.template(), table: ti.template(), energy: ti.template(),
+        force: ti.template(), virial: ti.template(), control: ti.template(), frozen
+    ):  # fmt: skip
         for thread in range(threads):
             does = thread // lanes < n and control[frozen] == 0
             found = found_by(thread, does, n, width, shift_bits, rows, table)

@@ -1,7 +1,7 @@
 """Loops over third atoms for the pairs of a tile (`triple_tiles`): what the threads of a block do.
 
-On CUDA the pairs with third atoms are computed by the block together and lie in shared memory; elsewhere a thread computes its
-own.
+On CUDA the pairs with third atoms are computed by the block together and lie in shared memory; elsewhere a
+thread computes its own.
 """
 
 from dataclasses import dataclass
@@ -19,8 +19,9 @@ class Tile(View):
     """The pairs of a thread, as one argument of device functions.
 
     Attributes:
-        i, j: first atoms of the pairs. own: of each pair the constants, then the squared distance. item: tiles I and J, first
-            tile K, how many. span: first and last atom of the system. placed, strengths: as of kernels.
+        i, j: first atoms of the pairs. own: of each pair the constants, then the squared distance. item:
+            tiles I and J, first tile K, how many. span: first and last atom of the system. placed, strengths:
+            as of kernels.
     """
 
 
@@ -57,7 +58,7 @@ class TileLoops:
 
 @ti.func
 def span_of(item, items: ti.template(), spans: ti.template()):
-    """First and last atom of the system of an item; read again behind long loops, in which registers are few."""
+    """First and last atom of the system of an item. Read again after long loops, which need the registers."""
     system = items[ITEM * item + 4]
     return ti.Vector([spans.begins[system], spans.begins[system + 1]])
 
@@ -116,7 +117,8 @@ def join_function(of: TileLoops) -> DeviceFunction:
     def join(total: ti.template(), k, tiles, near, far, tile: ti.template(), masked: ti.template()):
         """Add to `total`; masked: triples that count, where tiles are the same.
 
-        `near` and `far` hold, for the atoms i and j of the thread, squared distances to k, then what is computed once for each pair.
+        `near` and `far` hold, for the atoms i and j of the thread, squared distances to k, then what is
+        computed once for each pair.
         """
         for m in ti.static(range(all_pairs)):
             r, s = ti.static(m // each, m % each)
@@ -149,7 +151,7 @@ def join_function(of: TileLoops) -> DeviceFunction:
 
 
 def shared_loop(of: TileLoops) -> DeviceFunction:
-    """Device function that goes through all third atoms of an item; pairs with them are computed by the block together."""
+    """Device function of the loop over third atoms of an item; the block shares the work of their pairs."""
     tiling = of.tiling
     side, each, depth, threads = tiling.side, tiling.each, tiling.slab, tiling.threads
     high, wide, breadth = tiling.high, tiling.wide, tiling.breadth

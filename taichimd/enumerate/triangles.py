@@ -1,9 +1,10 @@
-"""Sums over all triangles of atoms, for an energy that is symmetric in its three atoms: each atom visits those that it is in.
+"""Sums over all triangles, for an energy that is symmetric in its atoms: each atom visits its triangles.
 
-So one thread writes one atom, at the price of three visits of each triangle. Of a triangle an atom takes a third of the energy,
-its force, and W_i = (r_i - c) (x) f_i, c the centre of the triangle: the virial that goes with these energies in a heat current.
-Sums over the third atom run in the order of the user's numbers; all other sums do not depend on their order
-(`enumerate.reproducible_sum`). On a GPU eight threads side by side share an atom.
+So one thread writes one atom, at the price of three visits of each triangle. Of a triangle an atom takes a
+third of the energy, its force, and W_i = (r_i - c) (x) f_i, c the centre of the triangle: the virial that
+goes with these energies in a heat current. Sums over the third atom run in the order of the user's numbers;
+all other sums do not depend on their order (`enumerate.reproducible_sum`). On a GPU eight threads side by
+side share an atom.
 """
 
 from functools import cache
@@ -32,7 +33,8 @@ def triangle_kernel(function: Any, real: Any, backend: str, n_kinds: int, everyt
     """Kernel `(atoms, spans, placed, nu, control, out, when)` of all triangles of the atoms of each system.
 
     Args:
-        function: device function `(d_ij, d_ik, a, b, c, nu) -> (u, f_i)` of the squares a = r_ij^2, b = r_ik^2, c = r_jk^2.
+        function: device function `(d_ij, d_ik, a, b, c, nu) -> (u, f_i)` of the squares a = r_ij^2, b =
+            r_ik^2, c = r_jk^2.
         real: ti.f64 or ti.f32, of the atoms.
         backend: "cuda" or "cpu".
         n_kinds: species.
@@ -45,7 +47,7 @@ def triangle_kernel(function: Any, real: Any, backend: str, n_kinds: int, everyt
 
     @ti.func
     def numbers_of(x, y, a, b, c, nu):
-        """Force, energy and three times the virial of one triangle at an atom, from the others' distance vectors."""
+        """Force, energy and three times the virial of a triangle at an atom, from vectors to the others."""
         u, f = function(x, y, a, b, c, nu)
         found = ti.Vector.zero(ti.f64, terms)
         for m in ti.static(range(3)):
@@ -100,7 +102,10 @@ def triangle_kernel(function: Any, real: Any, backend: str, n_kinds: int, everyt
                     total[m] *= 1.0 / 3.0
                 store(i, total, out, real, everything)
 
-    @kernel(types, atoms=Atoms.only("n", "ident"), spans=Spans.only("system", "begins"), placed=Placed, nu=STRENGTHS, control=CONTROL, out=outputs, when=WHEN)  # fmt: skip
+    @kernel(
+        types, atoms=Atoms.only("n", "ident"), spans=Spans.only("system", "begins"), placed=Placed,
+        nu=STRENGTHS, control=CONTROL, out=outputs, when=WHEN
+    )  # fmt: skip
     def all_triangles(atoms, spans, placed, nu, control, out, when):
         threads = atoms.n * many
         if ti.static(many > 1):

@@ -1,8 +1,8 @@
 """Forces, energies and virials of atoms from sums of pairs over third atoms, the same bits in any order.
 
-With slopes s_ij, energies u_ij and vectors m_ij of `triple_tiles.PairSums`, and d = r_j - r_i: F_i = 2 sum_j s_ij d,
-E_i = sum_j u_ij/6, W_i = -2/3 sum_j (m_ij + s_ij d) (x) d. A triple adds a third of its energy to each atom, and the virial
-(r_i - c) (x) f_i, c its centre.
+With slopes s_ij, energies u_ij and vectors m_ij of `triple_tiles.PairSums`, and d = r_j - r_i: F_i = 2 sum_j
+s_ij d, E_i = sum_j u_ij/6, W_i = -2/3 sum_j (m_ij + s_ij d) (x) d. A triple adds a third of its energy to
+each atom, and the virial (r_i - c) (x) f_i, c its centre.
 """
 
 from functools import cache
@@ -43,7 +43,7 @@ def store(i, found, out: ti.template(), real: ti.template(), everything: ti.temp
 
 @ti.func
 def with_pair(sums: ti.template(), d, slope, u, moment, everything: ti.template()):
-    """Add what a pair (i, j) gives to atom i: `d` from i to j, its slope, energy and vector m, as in the module's first lines."""
+    """Add the share of atom i in a pair (i, j): vector `d` from i to j; slope, energy, m as in the module."""
     terms = ti.static(NUMBERS if everything else 3)
     f = 2.0 * slope * d
     for m in ti.static(range(3)):
@@ -78,12 +78,15 @@ def place_kernel(real: Any) -> Any:
 
 @cache
 def gather_kernel(real: Any, backend: str, everything: bool) -> Any:
-    """Kernel `(atoms, spans, placed, sums, control, out, when)` that makes forces of slopes, or everything of all sums."""
+    """Kernel `(atoms, spans, placed, sums, control, out, when)`: forces from slopes, or all outputs."""
     outputs, terms = (Outputs, NUMBERS) if everything else (Outputs.only("force"), 3)
     types, many = types_of(real), threads_of_row(row_layout(backend))
 
     @ti.func
-    def of_lane(sums: ti.template(), i, lane, system, spans: ti.template(), placed: ti.template(), pairs: ti.template()):  # fmt: skip
+    def of_lane(
+        sums: ti.template(), i, lane, system, spans: ti.template(), placed: ti.template(),
+        pairs: ti.template()
+    ):  # fmt: skip
         begin = spans.begins[system]
         n = spans.begins[system + 1] - begin
         row = spans.squares[system] + (i - begin) * n
@@ -97,7 +100,10 @@ def gather_kernel(real: Any, backend: str, everything: bool) -> Any:
                 with_pair(sums, d, pairs.slope[at], u, moment, everything)
 
     @computed_in(ti.f64)
-    def of_atoms(threads, atoms: ti.template(), spans: ti.template(), placed: ti.template(), pairs: ti.template(), control: ti.template(), out: ti.template(), when):  # fmt: skip
+    def of_atoms(
+        threads, atoms: ti.template(), spans: ti.template(), placed: ti.template(), pairs: ti.template(),
+        control: ti.template(), out: ti.template(), when
+    ):  # fmt: skip
         for thread in range(threads):
             i = ti.min(thread // many, atoms.n - 1)
             # Threads beyond the last atom stay for the sums across a warp.
@@ -114,7 +120,10 @@ def gather_kernel(real: Any, backend: str, everything: bool) -> Any:
             if does and thread % many == 0:
                 store_shares(i, total, out, real, everything)
 
-    @kernel(types, atoms=Atoms.only("n", "ident"), spans=Spans, placed=Placed, pairs=columns_of(everything), control=CONTROL, out=outputs, when=WHEN)  # fmt: skip
+    @kernel(
+        types, atoms=Atoms.only("n", "ident"), spans=Spans, placed=Placed, pairs=columns_of(everything),
+        control=CONTROL, out=outputs, when=WHEN
+    )  # fmt: skip
     def gather(atoms, spans, placed, pairs, control, out, when):
         threads = atoms.n * many
         if ti.static(many > 1):
@@ -126,10 +135,12 @@ def gather_kernel(real: Any, backend: str, everything: bool) -> Any:
 
 @cache
 def take_kernel(real: Any, everything: bool) -> Any:
-    """Kernel `(atoms, found, control, out, when)` that takes what something else has found; all of it, or forces alone."""
+    """Kernel `(atoms, found, control, out, when)` that copies results of a kernel: all, or forces alone."""
     outputs, width = (Outputs, NUMBERS) if everything else (Outputs.only("force"), 3)
 
-    @kernel(types_of(real), atoms=Atoms.only("n", "ident"), found=FOUND, control=CONTROL, out=outputs, when=WHEN)  # fmt: skip
+    @kernel(
+        types_of(real), atoms=Atoms.only("n", "ident"), found=FOUND, control=CONTROL, out=outputs, when=WHEN
+    )
     def take(atoms, found, control, out, when):
         for i in range(atoms.n):
             if goes(when, control) == 1:

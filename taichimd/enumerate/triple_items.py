@@ -1,4 +1,4 @@
-"""What blocks of threads do in sums over all triples (`triple_tiles`), and where the atoms of each system are."""
+"""Work items of thread blocks in sums over all triples (`triple_tiles`), and the atoms of each system."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -80,7 +80,10 @@ TILING = Tiling()
 
 
 def energy_items(n: int, tiling: Tiling = TILING) -> NDArray[np.int32]:
-    """What blocks do so that each triple of n atoms comes once: (items, 4), `ITEMS` without the system. The longest come first."""
+    """(items, 4) work items, `ITEMS` without the system, that visit each triple of n atoms once.
+
+    Longest first.
+    """
     tiles = tiling.tiles(n)
     rows = [(i, i, i, tiles) for i in range(tiles)]
     for d in range(1, (tiles - 1) // 3 + 1):

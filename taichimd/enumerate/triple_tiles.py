@@ -1,16 +1,17 @@
-"""Sums over all triples of n atoms, for an energy that is symmetric in its three atoms: in tiles, as a product of matrices.
+"""Sums over all triples of n atoms, for an energy symmetric in its atoms: tiles, as in a product of matrices.
 
-A block of threads has a tile of pairs (i, j), 64 by 64, and goes through third atoms k. What belongs to the pairs (i, k) and
-(j, k), the squared distance and one number more, is computed once for the whole tile; on CUDA it lies in shared memory. So a
-triple costs little more than the few operations that join three pairs.
+A block of threads has a tile of pairs (i, j), 64 by 64, and goes through third atoms k. What belongs to the
+pairs (i, k) and (j, k), the squared distance and one number more, is computed once for the whole tile; on
+CUDA it lies in shared memory. So a triple costs little more than the few operations that join three pairs.
 
-Energy: each triple once. Tiles take the place of atoms in the balanced order of `all_triples`, so blocks have equally much to do:
-tiles (I, I + D, I + D + E), and triples with two or three atoms of one tile. Forces: each pair of atoms meets all k, which
-gives the slope of the energy to its squared distance; F_i = 2 sum_j slope_ij (r_j - r_i). So a triple is visited three times,
-and no two threads write to one number. Virials of atoms need the sum over k of slopes times r_k - r_i, too.
+Energy: each triple once. Tiles take the place of atoms in the balanced order of `all_triples`, so blocks have
+equally much to do: tiles (I, I + D, I + D + E), and triples with two or three atoms of one tile. Forces: each
+pair of atoms meets all k, which gives the slope of the energy to its squared distance; F_i = 2 sum_j slope_ij
+(r_j - r_i). So a triple is visited three times, and no two threads write to one number. Virials of atoms need
+the sum over k of slopes times r_k - r_i, too.
 
-Sums over k run in order, in runs whose length depends on n alone. Runs are added as whole numbers. So results have the same
-bits on CPU and CUDA, and whatever number of threads or processes shares the tiles.
+Sums over k run in order, in runs whose length depends on n alone. Runs are added as whole numbers. So results
+have the same bits on CPU and CUDA, and whatever number of threads or processes shares the tiles.
 """
 
 from dataclasses import replace
@@ -102,7 +103,8 @@ def tile_kernels(
 ) -> tuple[Kernel, Kernel]:
     """Kernels of the energy and of sums of pairs.
 
-    They are `(first, last, items, spans, placed, nu, whole)` and `(count, items, spans, placed, nu, control, when, sums)`.
+    They are `(first, last, items, spans, placed, nu, whole)` and `(count, items, spans, placed, nu, control,
+    when, sums)`.
 
     Args:
         function: the energy of a triple.
@@ -119,7 +121,10 @@ def tile_kernels(
     threads, block = tiling.threads, tiling.split * tiling.threads
     down_apart, right_apart = tiling.apart(of.shared)
 
-    @kernel(types, first=Number("i32", "item"), last=Number("i32", "item behind the last"), items=ITEMS, spans=Spans.only("begins"), placed=Placed, nu=STRENGTHS, whole=WHOLE)  # fmt: skip
+    @kernel(
+        types, first=Number("i32", "item"), last=Number("i32", "item behind the last"), items=ITEMS,
+        spans=Spans.only("begins"), placed=Placed, nu=STRENGTHS, whole=WHOLE
+    )  # fmt: skip
     def energy(first, last, items, spans, placed, nu, whole):
         ti.loop_config(block_dim=threads)
         for thread in range((last - first) * block):
@@ -146,7 +151,11 @@ def tile_kernels(
             of_slope, of_energy = of_slope * nu[0], of_energy * nu[0]
         return of_slope, of_energy
 
-    @kernel(types, count=Number("i32", "items"), items=ITEMS, spans=Spans.only("begins", "squares"), placed=Placed, nu=STRENGTHS, control=CONTROL, when=Number("i32", "see `neighbours.control`"), sums=columns_of(everything))  # fmt: skip
+    @kernel(
+        types, count=Number("i32", "items"), items=ITEMS, spans=Spans.only("begins", "squares"),
+        placed=Placed, nu=STRENGTHS, control=CONTROL, when=Number("i32", "see `neighbours.control`"),
+        sums=columns_of(everything)
+    )  # fmt: skip
     def pair_sums(count, items, spans, placed, nu, control, when, sums):
         ti.loop_config(block_dim=threads)
         for thread in range(count * block):

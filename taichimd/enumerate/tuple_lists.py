@@ -1,13 +1,15 @@
 """Lists of pairs and triplets, made on the device when the near list is cut: count, running sum, fill.
 
 P. E. Small, K. Liu, S. Tiwari, R. K. Kalia, A. Nakano, K. Nomura, P. Vashishta, HPC Asia 2018,
-doi:10.1145/3149457.3149463, algorithms 1 and 2, with these differences. Candidates come from the Verlet list, not from
-pairs of cells. No global counter is incremented: each atom counts its tuples, a running sum places them, so that they stand
-as the atoms and their rows do: triplets in a defined order, pairs as the Verlet list has them. And a list holds what is within
-cutoff + inner skin, so that it serves for several steps; what is beyond the cutoff now adds nothing.
+doi:10.1145/3149457.3149463, algorithms 1 and 2, with these differences. Candidates come from the Verlet list,
+not from pairs of cells. No global counter is incremented: each atom counts its tuples, a running sum places
+them, so that they stand as the atoms and their rows do: triplets in a defined order, pairs as the Verlet list
+has them. And a list holds what is within cutoff + inner skin, so that it serves for several steps; what is
+beyond the cutoff now adds nothing.
 
-An atom lists the pairs with atoms that come after it. Their other ends are listed in any order: sums over the pairs of an
-atom are exact (`reproducible_sum`). Triplets of a centre stand in the order of its near row, s before t, s < t.
+An atom lists the pairs with atoms that come after it. Their other ends are listed in any order: sums over the
+pairs of an atom are exact (`reproducible_sum`). Triplets of a centre stand in the order of its near row, s
+before t, s < t.
 """
 
 from typing import Any
@@ -54,7 +56,10 @@ def tuple_lists_function(group: Group, real: Any, term: Any, backend: str) -> An
     def due(near_width, control: ti.template()):
         """1 between a cut that fits its rows and the end of that cut."""
         yes = 0
-        if control[Control.stale] != 0 and control[Control.rebuild] == 0 and control[longest] <= near_width and control[overfull] == 0:  # fmt: skip
+        if (
+            control[Control.stale] != 0 and control[Control.rebuild] == 0
+            and control[longest] <= near_width and control[overfull] == 0
+        ):  # fmt: skip
             yes = 1
         return yes
 
@@ -66,7 +71,10 @@ def tuple_lists_function(group: Group, real: Any, term: Any, backend: str) -> An
 
     @ti.func
     def owned(i, entry, shift_bits):
-        """Whether an entry of atom i is the one of both that stands for the pair; of an atom and its image one is positive."""
+        """Whether an entry of atom i stands for the pair: one of the two does.
+
+        Of an atom and its image, the positive.
+        """
         j = entry >> shift_bits
         code = entry & ((1 << shift_bits) - 1)
         return j > i or (j == i and 2 * code < (1 << shift_bits))
@@ -88,7 +96,10 @@ def tuple_lists_function(group: Group, real: Any, term: Any, backend: str) -> An
         return r2_s < (one + skin) * (one + skin) and r2_t < (other + skin) * (other + skin)
 
     @ti.func
-    def triplets_of(i, at, store: ti.template(), n, near_width, shift_bits, near: ti.template(), limits2: ti.template(), table: ti.template(), t: ti.template()):  # fmt: skip
+    def triplets_of(
+        i, at, store: ti.template(), n, near_width, shift_bits, near: ti.template(), limits2: ti.template(),
+        table: ti.template(), t: ti.template()
+    ):  # fmt: skip
         """Number of triplets of centre i; stored from record `at` on."""
         x = near.pos[i]
         skin = ti.cast(limits2[SKIN], term)
@@ -124,7 +135,10 @@ def tuple_lists_function(group: Group, real: Any, term: Any, backend: str) -> An
                         if owned(i, entry, shift_bits):
                             own += 1
             if ti.static(has_body):
-                triplets = triplets_of(i, 0, False, n, g.near.width, g.near.shift_bits, g.near, g.near.limits2, g.kept.body_table, t)  # fmt: skip
+                triplets = triplets_of(
+                    i, 0, False, n, g.near.width, g.near.shift_bits, g.near, g.near.limits2,
+                    g.kept.body_table, t
+                )  # fmt: skip
             t.firsts[i] = own
             t.firsts[n + i] = with_it
             t.firsts[2 * n + i] = triplets
@@ -147,7 +161,10 @@ def tuple_lists_function(group: Group, real: Any, term: Any, backend: str) -> An
                         pair += 1
                         mine += 1
             if ti.static(has_body):
-                triplets_of(i, t.firsts[2 * n + i], True, n, g.near.width, shift_bits, g.near, g.near.limits2, g.kept.body_table, t)  # fmt: skip
+                triplets_of(
+                    i, t.firsts[2 * n + i], True, n, g.near.width, shift_bits, g.near, g.near.limits2,
+                    g.kept.body_table, t
+                )  # fmt: skip
         if ti.static(has_pair):
             for pair in range(pairs_end(g.n, g.tuples) * due(g.near.width, control)):
                 n, t = g.n, g.tuples
@@ -167,7 +184,10 @@ def tuple_lists_function(group: Group, real: Any, term: Any, backend: str) -> An
 
     @ti.func
     def list_tuples(g: ti.template(), control: ti.template()):
-        """Between the cut and its end. Lists that do not fit set Control.overfull, and the host makes room."""
+        """Runs between the cut and its end.
+
+        Lists that do not fit set Control.overfull, and the host makes room.
+        """
         t = g.tuples
         if ti.static(far):
             count(g.verlet, g, control)

@@ -1,13 +1,13 @@
 """Tuple decomposition ("TD"): one thread per pair and per triplet of a list, then sums per atom.
 
-P. E. Small et al., HPC Asia 2018, doi:10.1145/3149457.3149463. Threads of one warp do the same work, whatever the rows of
-atoms look like, and each pair is computed once, not from both ends. Nothing is added atomically: a thread leaves u'/r with
-both members of its pair, or two vectors with its triplet, and then each atom adds up those of its own, which
-`tuple_arrays.Tuples` lists.
+P. E. Small et al., HPC Asia 2018, doi:10.1145/3149457.3149463. Threads of one warp do the same work, whatever
+the rows of atoms look like, and each pair is computed once, not from both ends. Nothing is added atomically:
+a thread leaves u'/r with both members of its pair, or two vectors with its triplet, and then each atom adds
+up those of its own, which `tuple_arrays.Tuples` lists.
 
-Pairs are added exactly (`reproducible_sum`), triplets in the order of the loops of `gather` and `bond_order`: the same bits as
-particle decomposition has. But for angle terms, which `moments` never enumerates; and where particle decomposition adds
-pair and three-body terms within the cutoff of both up in one partial force.
+Pairs are added exactly (`reproducible_sum`), triplets in the order of the loops of `gather` and `bond_order`:
+the same bits as particle decomposition has. But for angle terms, which `moments` never enumerates; and where
+particle decomposition adds pair and three-body terms within the cutoff of both up in one partial force.
 """
 
 from dataclasses import dataclass
@@ -40,7 +40,8 @@ from taichimd.neighbours.tuple_arrays import (
 )
 
 VECTOR = 16
-"""Pairs that a CPU evaluates side by side, in a loop without branches: compilers make vector instructions of it."""
+"""Pairs that a CPU evaluates side by side, in a loop without branches, which compilers turn into SIMD
+code."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,9 @@ def pair_tuples(terms: Terms, real: Any, term: Any, on_gpu: bool) -> PairTuples:
         """Energy and u'/r of a pair at distance vector d, zero beyond the cutoff: a choice, not a branch."""
         r2 = d.dot(d)
         shared = look.read_pair(table, 0)
-        p = look.pair_parameters(table, shared, look.kind_of(kind, i), look.kind_of(kind, neighbour(entry, shift_bits)))  # fmt: skip
+        p = look.pair_parameters(
+            table, shared, look.kind_of(kind, i), look.kind_of(kind, neighbour(entry, shift_bits))
+        )
         u, w = function(r2, p)
         inside = r2 < p.cutoff * p.cutoff
         return ti.select(inside, u, 0.0), ti.select(inside, w, 0.0)
@@ -97,7 +100,10 @@ def pair_tuples(terms: Terms, real: Any, term: Any, on_gpu: bool) -> PairTuples:
         t.values[value_at(t.tuples[3 * pair + 2], n, t)] = w
 
     @ti.func
-    def evaluate(n, shift_bits, rows: ti.template(), table: ti.template(), control: ti.template(), frozen, t: ti.template()):  # fmt: skip
+    def evaluate(
+        n, shift_bits, rows: ti.template(), table: ti.template(), control: ti.template(), frozen,
+        t: ti.template()
+    ):  # fmt: skip
         if ti.static(on_gpu):
             for pair in range(pairs_end(n, t)):
                 if control[frozen] == 0:
@@ -114,7 +120,10 @@ def pair_tuples(terms: Terms, real: Any, term: Any, on_gpu: bool) -> PairTuples:
                         put(block * VECTOR + k, slopes[k], n, t)
 
     @computed_in(term)
-    def pairs(i, first, stride: ti.template(), n, shift_bits, rows: ti.template(), table: ti.template(), t: ti.template(), want: ti.template()):  # fmt: skip
+    def pairs(
+        i, first, stride: ti.template(), n, shift_bits, rows: ti.template(), table: ti.template(),
+        t: ti.template(), want: ti.template()
+    ):  # fmt: skip
         """Sums over every `stride`-th member of atom i from `first` on, for `reproducible_sum.pair_sums`."""
         x = rows.pos[i]
         total = sums.empty(want)
@@ -131,7 +140,10 @@ def pair_tuples(terms: Terms, real: Any, term: Any, on_gpu: bool) -> PairTuples:
         return total
 
     @ti.func
-    def add_up(n, shift_bits, rows: ti.template(), table: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen, t: ti.template()):  # fmt: skip
+    def add_up(
+        n, shift_bits, rows: ti.template(), table: ti.template(), energy: ti.template(), force: ti.template(),
+        virial: ti.template(), control: ti.template(), frozen, t: ti.template()
+    ):  # fmt: skip
         """Forces of all atoms on CUDA: threads side by side share an atom, as its members stand."""
         for thread in range(whole_warps(n * CHUNK)):
             i = thread // CHUNK
@@ -149,7 +161,8 @@ class TripletTuples:
     """Device functions of a three-body term by tuple.
 
     Attributes:
-        partials: fills the partial forces of `gather` in loops of its own. vectors: derivatives of one triplet.
+        partials: fills the partial forces of `gather` in loops of its own. vectors: derivatives of one
+            triplet.
     """
 
     partials: DeviceFunction
@@ -230,7 +243,10 @@ def triplet_tuples(terms: Terms, real: Any, term: Any, layout: int) -> TripletTu
 
     @computed_in(term)
     def bonds(i, n, width, shift_bits, rows: ti.template(), kept: ti.template(), t: ti.template()):
-        """Adds up the zetas of every bond of i; leaves dU_i/dzeta in their place, the bonds' own partial forces; U_i."""
+        """Add up the zetas of every bond of i; returns U_i.
+
+        Stores dU_i/dzeta in place of zeta, and partial forces.
+        """
         x = rows.pos[i]
         a = look.kind_of(rows.kind, i)
         for record in range(t.firsts[2 * n + i], t.firsts[2 * n + i + 1]):
@@ -281,7 +297,10 @@ def triplet_tuples(terms: Terms, real: Any, term: Any, layout: int) -> TripletTu
         return energy
 
     @ti.func
-    def partials(n, width, shift_bits, rows: ti.template(), kept: ti.template(), energy: ti.template(), control: ti.template(), frozen, t: ti.template(), want: ti.template()):  # fmt: skip
+    def partials(
+        n, width, shift_bits, rows: ti.template(), kept: ti.template(), energy: ti.template(),
+        control: ti.template(), frozen, t: ti.template(), want: ti.template()
+    ):  # fmt: skip
         if ti.static(is_bond_order):
             for k in range(triplets_end(n, t) - triplets_begin(n, t)):
                 if control[frozen] == 0:

@@ -1,13 +1,15 @@
-"""Singlets, doublets and triplets of a chain within a fragment: in windows, or of each residue with those that follow.
+"""Singlets, doublets and triplets of a chain within a fragment: in windows, or of a residue with later ones.
 
-In windows: the terms of all fragments of S neighbours, minus those of the overlaps of S - 1, which lie in two fragments. Within a window
-the thread of a slot visits doublets and triplets in a balanced order of a ring (`enumerate.all_triples`), or in the direct one. Forward:
-the thread of a residue visits its doublets of separation d < S and its triplets of separations d + e < S. Both have each singlet once,
-each doublet with a separation below S once, each triplet with a span below S once.
+In windows: the terms of all fragments of S neighbours, minus those of the overlaps of S - 1, which lie in two
+fragments. Within a window the thread of a slot visits doublets and triplets in a balanced order of a ring
+(`enumerate.all_triples`), or in the direct one. Forward: the thread of a residue visits its doublets of
+separation d < S and its triplets of separations d + e < S. Both have each singlet once, each doublet with a
+separation below S once, each triplet with a span below S once.
 
-Yaseen, Ji, Li, A load-balancing workload distribution scheme for three-body interaction computation on GPU, J. Parallel Distrib.
-Comput. (2015), section 3.2: the limits of its sum, i = 0 to L - S + 1 less i = 1 to L - S - 1, would count terms near the ends of a
-chain twice and more; here fragments begin at 1 to L - S + 1, overlaps at 2 to L - S + 1.
+Yaseen, Ji, Li, A load-balancing workload distribution scheme for three-body interaction computation on GPU,
+J. Parallel Distrib. Comput. (2015), section 3.2: the limits of its sum, i = 0 to L - S + 1 less i = 1 to L -
+S - 1, would count terms near the ends of a chain twice and more; here fragments begin at 1 to L - S + 1,
+overlaps at 2 to L - S + 1.
 """
 
 from typing import Any
@@ -17,7 +19,7 @@ from taichimd.enumerate.all_triples import BALANCED, DIRECT, later
 
 
 def forward_function(singlet: Any, doublet: Any, triplet: Any) -> Any:
-    """Device function `(sums, i, left, size, given)`: terms of residue i with later ones, of which there are `left` in the chain.
+    """Device function `(sums, i, left, size, given)`: terms of residue i and the `left` residues after it.
 
     Args:
         singlet: device function `(sums, i, given)`.
@@ -38,7 +40,7 @@ def forward_function(singlet: Any, doublet: Any, triplet: Any) -> Any:
 
 
 def window_function(singlet: Any, doublet: Any, triplet: Any, mapping: str) -> Any:
-    """Device function `(sums, first, slot, size, given)`: the part of a slot of the terms of the window that begins at `first`.
+    """Device function `(sums, first, slot, size, given)`: terms of a slot in the window at `first`.
 
     Args:
         singlet: as for `forward_function`.

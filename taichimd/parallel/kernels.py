@@ -5,14 +5,15 @@
     take: positions of the atoms of others that this process holds, from `everyone`
     forces (`Device.queue_forces`)
 
-Behind the positions of a process stands a vector for the others: what it has met, and how many steps its atoms have
-done since the host looked. If a process has met anything, all hold: `REBUILD` is set, and kernels do nothing.
-`mark` begins anew, when all processes make lists.
+Behind the positions of a process stands a vector for the others: what it has met, and how many steps its
+atoms have done since the host looked. If a process has met anything, all hold: `REBUILD` is set, and kernels
+do nothing. `mark` begins anew, when all processes make lists.
 
-Where there are no near lists, lists serve until they are about to lack a pair (`neighbours.dangerous_pairs`). An unlisted
-pair within the cutoff has an atom that has gone half the skin. If no atom moves by more than e in a step, that atom had
-gone half the skin less e in the step before, and the pair was within the cutoff and 2 e. So `take` looks around such atoms,
-and what it finds holds all processes one step later, in time. `begin` holds them where an atom moves by more than e.
+Where there are no near lists, lists serve until they are about to lack a pair (`neighbours.dangerous_pairs`).
+An unlisted pair within the cutoff has an atom that has gone half the skin. If no atom moves by more than e in
+a step, that atom had gone half the skin less e in the step before, and the pair was within the cutoff and 2
+e. So `take` looks around such atoms, and what it finds holds all processes one step later, in time. `begin`
+holds them where an atom moves by more than e.
 """
 
 from dataclasses import dataclass
@@ -35,16 +36,18 @@ from taichimd.neighbours.rows import VerletRows
 from taichimd.system.state import Atoms
 
 DONE, FAR, BLOWN, GONE, FASTEST, PACE, ALIKE = range(7)
-"""In `words`: steps that own atoms have done since all processes made lists; whether one of them is far from where it
-was then, moves too fast, or a pair is soon missing; smallest number of one that went too far in a step; bits of the largest squared displacement from where atoms
-were chosen to where all processes made lists, in float32 (angstrom^2); the same of the largest one in a step, and what it was
-with the lists before; whether all processes have done the same steps."""
+"""In `words`: steps that own atoms have done since all processes made lists; whether one of them is far from
+where it was then, moves too fast, or a pair is soon missing; smallest number of one that went too far in a
+step; bits of the largest squared displacement from where atoms were chosen to where all processes made lists,
+in float32 (angstrom^2); the same of the largest one in a step, and what it was with the lists before; whether
+all processes have done the same steps."""
 WAITS, LISTS = 1, 2
-"""What a process has met, the first number of its vector: own lists that are unfit, an own atom that is far from where
-it was when all processes made lists. The second number is that of an atom that left physics, or -1. The third is how
-many steps were done since the host looked."""
+"""What a process has met, the first number of its vector: own lists that are unfit, an own atom that is far
+from where it was when all processes made lists. The second number is that of an atom that left physics, or
+-1. The third is how many steps were done since the host looked."""
 SLOWER = 0.7
-"""Square of the fastest displacement in a step with the next lists, at least, over that with the last ones."""
+"""Least ratio of the largest squared displacement in a step with the next lists to the one with the last
+lists."""
 ROUNDED = 1.0 + 2.0**-20
 """By which a square grows, so that float32 does not make it smaller."""
 
@@ -73,8 +76,10 @@ class SharedKernels:
 
     Attributes:
         begin: half kicks and drift of own atoms. take: positions of the atoms of other processes.
-        mark: lists are made, displacements and steps count from now on. pack: vectors of own atoms for other processes.
-        prepare: constants of a thermostat for a time step. empty_rows: no neighbours of atoms whose terms nobody needs.
+        mark: lists are made, displacements and steps count from now on. pack: vectors of own atoms for other
+            processes.
+        prepare: constants of a thermostat for a time step. empty_rows: no neighbours of atoms whose terms
+            nobody needs.
     """
 
     begin: Kernel
@@ -141,7 +146,7 @@ def shared_kernels(real: Any, coupling: Coupling, near_list: bool, backend: str)
         ahead=Number("i32", "number of the step since the host looked, from 1 on"),
         step=Number("i64", "number of this step"),
         far2=Number("real", "square of the displacement from which all make lists anew, angstrom^2"),
-        fast2=Number("real", "square of the displacement in a step from which all make lists anew, angstrom^2"),
+        fast2=Number("real", "square of the displacement in a step that makes all rebuild lists, angstrom^2"),
         most_step2=Number("real", "square of the largest displacement in a step, angstrom^2"),
         dt=dt_of,
     )  # fmt: skip
@@ -193,9 +198,10 @@ def shared_kernels(real: Any, coupling: Coupling, near_list: bool, backend: str)
         near2=Number("real", "square of the displacement that outdates near lists, or is noted, angstrom^2"),
     )  # fmt: skip
     def take(atoms, shared, control, sort, listed_at, near2):
-        """Positions of the atoms of others, once all processes have done the same steps; if one has met something, all hold.
+        """Take the positions of atoms of other processes, once all processes have done the same steps.
 
-        Atoms that have gone too far for the near list outdate it. A list that all make is outdated by FAR.
+        If one process has set a flag, all processes wait. Atoms that have gone too far for the near list
+        outdate it. A list that all make is outdated by FAR.
         """
         for _ in range(1):
             if ti.static(not near_list):

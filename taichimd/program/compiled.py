@@ -115,14 +115,18 @@ def compiled_groups(variant: Variant) -> CompiledGroups:
         return tuple(made)
 
     forces = functions(variant.loops or unroll == 1)
-    # Unrolled code takes longest to compile, and pays where it runs often: not in evaluations, nor where a barostat acts.
+    # Unrolled code takes longest to compile, and pays where it runs often: not in evaluations, nor where a
+    # barostat acts.
     of_evaluations = forces if variant.on_gpu else functions(False)
     number = len(groups)
     close_cut = close_cut_function(box)
 
     @ti.func
     def ends_of(k: ti.template(), n, images):
-        """The last three numbers of a `GroupView`, worked out at the top: elsewhere each costs a GPU a kernel of one thread."""
+        """The last three numbers of a `GroupView`, computed at the top of a kernel.
+
+        Elsewhere each of them would cost a GPU a kernel of one thread.
+        """
         threads, lanes = ti.static(forces[k].cutters, groups[k].threads_per_atom)
         return n + images, whole_warps(n * threads) if ti.static(threads > 1) else n, whole_warps(n * lanes)
 
@@ -190,6 +194,10 @@ def closing(variant: Variant) -> Selection:
     widths = tuple(GroupArrays.only(near=NearRows.only("width")) for _ in variant.groups)
     strains = variant.cells("strain", "lost")
     return variant.system(
-        atoms=Atoms.only("n"), verlet=VerletRows.only("shift_bits"), listed_at=None, groups=widths, cells=strains,
+        atoms=Atoms.only("n"),
+        verlet=VerletRows.only("shift_bits"),
+        listed_at=None,
+        groups=widths,
+        cells=strains,
         reach=None,
-    )  # fmt: skip
+    )

@@ -21,7 +21,8 @@ class EvaluationKernels:
     """Kernels that know no step.
 
     Attributes:
-        evaluate: energies, forces and virials. tally_virial: the virial that a barostat acts upon; None without one.
+        evaluate: energies, forces and virials. tally_virial: the virial that a barostat acts upon; None
+            without one.
         moved: displacement test after positions were set from outside. cut_lists: near lists that are fit.
     """
 
@@ -165,7 +166,10 @@ def _evaluate(variant: Variant, want: int) -> KernelQueue:
 
 
 def _tally_virial(variant: Variant) -> KernelQueue:
-    """The virial that `close_step` acts upon, after `evaluate`. Pairs have the sums of a step, which round differently."""
+    """The virial for `close_step`, after `evaluate`.
+
+    Pair terms are summed as in a step, which rounds differently.
+    """
     groups, program, types = variant.groups, compiled_groups(variant), variant.types
     number, many_body = len(groups), _many_body(variant)
     its = tuple(group.arguments for group in groups)

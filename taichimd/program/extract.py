@@ -16,7 +16,10 @@ def _copy_kernel(real: Any) -> Any:
     species = Array("i32", "n", "species of each user's number, among those of the system")
     kept = Atoms.only("n", *SORTED)
 
-    @kernel(types_of(real), source=taken, given=outputs, target=kept, found=outputs, sorted_of=places, kinds=species, first=Number("i32", "first atom"))  # fmt: skip
+    @kernel(
+        types_of(real), source=taken, given=outputs, target=kept, found=outputs, sorted_of=places,
+        kinds=species, first=Number("i32", "first atom")
+    )  # fmt: skip
     def copy(source, given, target, found, sorted_of, kinds, first):
         for i in range(target.n):
             at = first + i
@@ -38,7 +41,8 @@ class Extract:
     """A copy of one system.
 
     Args:
-        state: of the system alone, in the user's order: its arrays are to be filled. Species have its numbers.
+        state: of the system alone, in the user's order: its arrays are to be filled. Species have its
+            numbers.
     """
 
     def __init__(self, state: State) -> None:
@@ -49,7 +53,7 @@ class Extract:
         self.outputs = Outputs(energy=energy, virial=virial)
 
     def take(self, batch: State, outputs: tuple[Any, Any], first: int) -> tuple[State, Any, Any]:
-        """State, energies (n) and virials (9n) of the system that begins at a place of a batch, in spatial order."""
+        """State, energies (n) and virials (9n) of the system from a slot of a batch on, in spatial order."""
         state, given = self.state, Outputs(energy=outputs[0], virial=outputs[1])
         with literals(state.real):
             _copy_kernel(state.real)(batch, given, state, self.outputs, state.sorted_of, self._kinds, first)

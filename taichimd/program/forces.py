@@ -1,7 +1,8 @@
 """Forces as an integrator asks for them: which enumeration does which term of a group, in which order.
 
-`first_stage` holds its own loops over atoms or tuples. Pair terms are then done; three-body terms have left partial forces,
-which `gathered` adds up for one atom, in a loop of the caller's. `cut` comes before: lists that are fit for the positions.
+`first_stage` holds its own loops over atoms or tuples. Pair terms are then done; three-body terms have left
+partial forces, which `gathered` adds up for one atom, in a loop of the caller's. `cut` comes before: lists
+that are fit for the positions.
 """
 
 import functools
@@ -80,11 +81,17 @@ def force_functions(
         if ti.static(by_tuple.pairs):
             total = pair_list.pairs(i, 0, 1, g.n, g.near.shift_bits, rows, g.kept.pair_table, g.tuples, want)
         elif ti.static(in_runs and pair_rows):
-            total = runs(i, g.n, pair_width(g.n, g.tuples), g.near.shift_bits, rows_of_pairs(g), g.kept.pair_table, want)  # fmt: skip
+            total = runs(
+                i, g.n, pair_width(g.n, g.tuples), g.near.shift_bits, rows_of_pairs(g), g.kept.pair_table,
+                want
+            )  # fmt: skip
         elif ti.static(in_runs):
             total = runs(i, g.n, rows.width, g.near.shift_bits, rows, g.kept.pair_table, want)
         elif ti.static(pair_rows):
-            total = far.pairs(i, 0, 1, g.n, pair_width(g.n, g.tuples), g.near.shift_bits, rows_of_pairs(g), g.kept.pair_table, want)  # fmt: skip
+            total = far.pairs(
+                i, 0, 1, g.n, pair_width(g.n, g.tuples), g.near.shift_bits, rows_of_pairs(g),
+                g.kept.pair_table, want
+            )  # fmt: skip
         else:
             total = atom.pairs(i, 0, 1, g.n, rows.width, g.near.shift_bits, rows, g.kept.pair_table, want)
         return total
@@ -93,14 +100,26 @@ def force_functions(
     def in_lanes(g: ti.template(), rows: ti.template(), out: ti.template(), control: ti.template(), frozen):
         """Forces of pairs where several threads share an atom."""
         if ti.static(by_tuple.pairs):
-            pair_list.add_up(g.n, g.near.shift_bits, rows, g.kept.pair_table, out.energy, out.force, out.virial, control, frozen, g.tuples)  # fmt: skip
+            pair_list.add_up(
+                g.n, g.near.shift_bits, rows, g.kept.pair_table, out.energy, out.force, out.virial, control,
+                frozen, g.tuples
+            )  # fmt: skip
         elif ti.static(pair_rows):
-            shared.forces(g.n, g.pairs_end, pair_width(g.n, g.tuples), g.near.shift_bits, rows_of_pairs(g), g.kept.pair_table, out.energy, out.force, out.virial, control, frozen)  # fmt: skip
+            shared.forces(
+                g.n, g.pairs_end, pair_width(g.n, g.tuples), g.near.shift_bits, rows_of_pairs(g),
+                g.kept.pair_table, out.energy, out.force, out.virial, control, frozen
+            )  # fmt: skip
         else:
-            shared.forces(g.n, g.pairs_end, rows.width, g.near.shift_bits, rows, g.kept.pair_table, out.energy, out.force, out.virial, control, frozen)  # fmt: skip
+            shared.forces(
+                g.n, g.pairs_end, rows.width, g.near.shift_bits, rows, g.kept.pair_table, out.energy,
+                out.force, out.virial, control, frozen
+            )  # fmt: skip
 
     @ti.func
-    def first_stage(g: ti.template(), out: ti.template(), control: ti.template(), frozen, want: ti.template(), ledger: ti.template(), bath: ti.template()):  # fmt: skip
+    def first_stage(
+        g: ti.template(), out: ti.template(), control: ti.template(), frozen, want: ti.template(),
+        ledger: ti.template(), bath: ti.template()
+    ):  # fmt: skip
         """Partial forces of many-body terms; or, for pairs alone, forces and what is wanted besides."""
         if ti.static(by_tuple.pairs):
             if ti.static(want == FORCE or not (separate or want == ALL)):
@@ -108,9 +127,15 @@ def force_functions(
                     g.n, g.near.shift_bits, g.near, g.kept.pair_table, control, frozen, g.tuples
                 )
         if ti.static(by_tuple.bodies):
-            triplet_list.partials(g.n, g.near.width, g.near.shift_bits, g.near, g.kept, out.energy, control, frozen, g.tuples, want)  # fmt: skip
+            triplet_list.partials(
+                g.n, g.near.width, g.near.shift_bits, g.near, g.kept, out.energy, control, frozen, g.tuples,
+                want
+            )  # fmt: skip
         elif ti.static(group.all_pairs):
-            visit_all(g.n, g.near.pos, g.near.kind, g.near.shifts, g.kept.pair_table, out.energy, out.force, out.virial, control, frozen, want)  # fmt: skip
+            visit_all(
+                g.n, g.near.pos, g.near.kind, g.near.shifts, g.kept.pair_table, out.energy, out.force,
+                out.virial, control, frozen, want
+            )  # fmt: skip
         elif ti.static(by_lanes and not separate and want == FORCE):
             in_lanes(g, g.near, out, control, frozen)
         else:
@@ -119,7 +144,9 @@ def force_functions(
             for i in range(g.n):
                 if control[frozen] == 0:
                     if ti.static(many_body):
-                        e = atom.partials(i, g.n, g.near.width, g.near.shift_bits, g.near, g.kept, ti.static(want == ALL))  # fmt: skip
+                        e = atom.partials(
+                            i, g.n, g.near.width, g.near.shift_bits, g.near, g.kept, ti.static(want == ALL)
+                        )
                         if ti.static(want == ALL):
                             out.energy[i] = e
                     else:
@@ -145,8 +172,14 @@ def force_functions(
         return f, w, e
 
     @ti.func
-    def all_stages(g: ti.template(), out: ti.template(), control: ti.template(), frozen, want: ti.template(), ledger: ti.template(), bath: ti.template()):  # fmt: skip
-        """Forces of all atoms and, with `ALL`, energies and virials; with less the virial is added to the ledger."""
+    def all_stages(
+        g: ti.template(), out: ti.template(), control: ti.template(), frozen, want: ti.template(),
+        ledger: ti.template(), bath: ti.template()
+    ):  # fmt: skip
+        """Forces of all atoms and, with `ALL`, energies and virials.
+
+        Without `ALL` the ledger gets the virial.
+        """
         first_stage(g, out, control, frozen, want, ledger, bath)
         if ti.static(pairs_beforehand and want == FORCE):
             in_lanes(g, g.verlet, out, control, frozen)

@@ -1,4 +1,4 @@
-"""Totals over atoms in one defined order: the user's numbers, whatever the spatial sort or the thread count."""
+"""Totals over atoms in one order, the order of the user's numbers, for any spatial sort and thread count."""
 
 from functools import cache, lru_cache
 from math import fsum
@@ -18,9 +18,9 @@ from taichimd.system.state import LEAST_INVERSE_MASS, Atoms, State
 PIECE = 256
 """Atoms that one thread adds up, one after the other."""
 COLUMNS = {"totals": 11, "heat": 7, "stress": 7}
-"""Numbers an atom adds to. totals: potential energy, kinetic energy, nine components of the virial. heat: potential
-and kinetic part of the heat current, three components each, and the kinetic energy. stress: symmetric virial and
-m v v together, xx yy zz yz xz xy (minus volume times stress), and the kinetic energy."""
+"""Numbers an atom adds to. totals: potential energy, kinetic energy, nine components of the virial. heat:
+potential and kinetic part of the heat current, three components each, and the kinetic energy. stress:
+symmetric virial and m v v together, xx yy zz yz xz xy (minus volume times stress), and the kinetic energy."""
 
 
 SPLIT = 128
@@ -173,7 +173,7 @@ def queue_sums(
     velocity: tuple[float, float, float] = LABORATORY.velocity,
     bounds: Any = None,
 ) -> None:
-    """Queue the sums of the COLUMNS of `what` over pieces of atoms, which go to the array `sums`, from place `first` on.
+    """Queue the sums of the COLUMNS of `what` over pieces of atoms, into the array `sums` from `first` on.
 
     Pieces of several systems have `bounds`.
     """
@@ -219,7 +219,10 @@ class Sums:
             self._bounds.from_numpy(bounds)
 
     def of(self, what: str, energy: Any, virial: Any, wanted: slice = slice(None)) -> NDArray[np.float64]:
-        """(systems, COLUMNS) sums of `what`, or the wanted columns; to the host come those of each `PIECE` atoms."""
+        """(systems, COLUMNS) sums of `what`, or the wanted columns.
+
+        The host adds the sums of `PIECE` atoms each.
+        """
         columns = COLUMNS[what]
         if what not in self._room:
             sums = ti.ndarray(ti.f64, int(self._ends[-1]) * columns)

@@ -4,15 +4,16 @@ The algorithm is FIRE 2.0 (J. Guenole et al., Comput. Mater. Sci. 175, 109584 (2
 doi:10.1016/j.commatsci.2020.109584), semi-implicit Euler, of unit masses. With P = F.v over all degrees of
 freedom:
 
-    P > 0:   dt and alpha as long as they are, after DELAY such steps dt <- min(1.1 dt, most), alpha <- 0.99 alpha
-    P <= 0:  dt <- dt/2, alpha <- 0.25, x <- x - dt v/2, v <- 0
-    v <- v + dt F,  v <- (1 - alpha) v + alpha F |v|/|F|,  x <- x + dt v
+    P > 0:   dt and alpha as long as they are, after DELAY such steps dt <- min(1.1 dt, most), alpha <- 0.99
+    alpha P <= 0:  dt <- dt/2, alpha <- 0.25, x <- x - dt v/2, v <- 0 v <- v + dt F,  v <- (1 - alpha) v +
+    alpha F |v|/|F|,  x <- x + dt v
 
-E. Bitzek, P. Koskinen, F. Gahler, M. Moseler, P. Gumbsch, Phys. Rev. Lett. 97, 170201 (2006) is the first one.
-No atom moves further than a given length in a step; what is cut off the step is cut off its velocity, too.
+E. Bitzek, P. Koskinen, F. Gahler, M. Moseler, P. Gumbsch, Phys. Rev. Lett. 97, 170201 (2006) is the first
+one. No atom moves further than a given length in a step; what is cut off the step is cut off its velocity,
+too.
 
-Sums run in the order of the user's atom numbers, in pieces whose bounds depend on their number alone: the same
-bits whatever the spatial sort or the threads.
+Sums run in the order of the user's atom numbers, in pieces whose bounds depend on their number alone: the
+same bits whatever the spatial sort or the threads.
 
 A cell that relaxes has its own degrees of freedom on the host (`cell`): here they are three more terms in the
 sums, and positions follow x = X F. Velocities are those of X; the force on X is f F (F is symmetric).
@@ -44,18 +45,18 @@ RUNNING, CONVERGED, OUT_OF_STEPS, NOT_FINITE = range(4)
 
 # Likewise in the array `fire`, of float64.
 DT, ALPHA, KEEP, PUSH, BACK, LARGEST2, POWER = range(7)
-"""Time step; mixing; factors of v and F in the new velocity; time to go back; largest squared force on an atom
-(eV^2/angstrom^2); F.v."""
+"""Time step; mixing; factors of v and F in the new velocity; time to go back; largest squared force on an
+atom (eV^2/angstrom^2); F.v."""
 FIRE_SIZE = 7
 
 # Likewise in the array `deform`, of float64.
 BEFORE, CARRY, NOW, CELL = 0, 9, 18, 27
-"""F before; what takes old positions to new ones; F now; the cell's part of F.v, v.v, F.F, and 1 where its stress
-counts as none."""
+"""F before; what takes old positions to new ones; F now; the cell's part of F.v, v.v, F.F, and 1 where its
+stress counts as none."""
 DEFORM_SIZE = 31
 
 FIRST_DT = 0.1
-"""Angstrom/sqrt(eV): for unit masses and a stiffness k (eV/angstrom^2) a step must be shorter than 2/sqrt(k)."""
+"""In angstrom/sqrt(eV). For unit masses and stiffness k (eV/angstrom^2) a step must be below 2/sqrt(k)."""
 MOST_DT, LEAST_DT = 10.0 * FIRST_DT, 0.02 * FIRST_DT
 FIRST_ALPHA = 0.25
 DELAY = 20
@@ -66,14 +67,15 @@ PIECE = 32
 
 
 def parts_of(sizes: Sequence[int]) -> tuple[NDArray[np.int32], int, int]:
-    """How the atoms of each system are added up: in pieces, those in groups, those of a system one after the other.
+    """How the atoms of each system are added up: atoms in pieces, pieces in groups, groups in order.
 
     Args:
         sizes: atoms of each system.
 
     Returns:
-        (pieces + groups + systems, 3): of a piece its system, its first atom and the one behind it; of a group
-        its system and likewise its pieces; of a system likewise its groups, and 0. Then pieces and groups.
+        (pieces + groups + systems, 3): of a piece its system, its first atom and the one behind it; of a
+        group its system and likewise its pieces; of a system likewise its groups, and 0. Then pieces and
+        groups.
     """
     pieces: list[tuple[int, int, int]] = []
     groups: list[tuple[int, int, int]] = []
@@ -126,7 +128,8 @@ def fire_kernels(real: Any, near_list: bool, deforming: bool, blocks: int) -> Fi
         real: ti.f64 or ti.f32, of the atoms; sums and decisions are float64.
         near_list: whether the force loops read a near list.
         deforming: whether the cell moves, too.
-        blocks: most blocks of a CUDA grid, as for `step_kernels`: kernels of different grids are different ones.
+        blocks: most blocks of a CUDA grid, as for `step_kernels`: kernels of different grids are different
+            ones.
     """
     outdated = Control.stale if near_list else Control.rebuild
 
@@ -238,7 +241,11 @@ def fire_kernels(real: Any, near_list: bool, deforming: bool, blocks: int) -> Fi
                     total[3] = ti.max(total[3], m.sums[SUMS * (m.pieces + g) + 3])
                 decide(k, total, cell_done, m.most_steps, m.most_force2, m.fire, m.tally)
 
-    @kernel(types_of(real), system=SystemTables.only("listed_at", "control", atoms=Atoms.only("n", "pos", "vel", "force", "ident"), reach=Reach.only("most_near2")), m=Minimisation.only("whose", "deform", "fire", "tally"), most_move=Number("f64", "angstrom"))  # fmt: skip
+    @kernel(
+        types_of(real), system=SystemTables.only("listed_at", "control", atoms=Atoms.only("n", "pos", "vel",
+        "force", "ident"), reach=Reach.only("most_near2")), m=Minimisation.only("whose", "deform", "fire",
+        "tally"), most_move=Number("f64", "angstrom")
+    )  # fmt: skip
     def move(system, m, most_move):
         """New velocities and positions; flags a list that the move outdates. Launch: one thread per atom."""
         atoms = system.atoms

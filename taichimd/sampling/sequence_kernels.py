@@ -98,7 +98,10 @@ def sequence_kernels(
     rows = tuple(None if one.everywhere else NearRows.only("width", "count", "entries") for one in terms)
     tables = tuple(Array("term" if one.pair else "f64", "numbers", "parameters of a term") for one in terms)
 
-    @kernel(types, atoms=Atoms.only("n", "pos", "kind", "ident"), order=Order.only("place_of"), placed=Placed, tally=Tally.only("counts", "gain"), share=Share.only("systems", "batch"))  # fmt: skip
+    @kernel(
+        types, atoms=Atoms.only("n", "pos", "kind", "ident"), order=Order.only("place_of"), placed=Placed,
+        tally=Tally.only("counts", "gain"), share=Share.only("systems", "batch")
+    )  # fmt: skip
     def begin(atoms, order, placed, tally, share):
         for i in range(atoms.n):
             place = order.place_of[atoms.ident[i]]
@@ -222,7 +225,10 @@ def sequence_kernels(
 
     @ti.func
     def decide(lane, batch, following, g: ti.template(), trials: ti.template()):
-        """All moves of a batch, one after the other; keeps what its atoms give to triples of the next batch."""
+        """All moves of a batch, one after the other.
+
+        Keeps what its atoms give to triples of the next batch.
+        """
         system, first, size, moved = batch.system, batch.first, batch.last - batch.first, 0
         own, own_chance = 0, ti.cast(0.0, ti.f64)
         if ti.static(many > 1):
@@ -297,7 +303,11 @@ def sequence_kernels(
                 if following.first < following.last and own < share.bulk[following.system]:
                     one_move(own, following, g)
 
-    @kernel(types, graph=True, atoms=Atoms.only("n", "pos", "ident", "kind"), order=Order, verlet=VerletRows.only("shift_bits", "shifts"), rows=rows, tables=tables, placed=Placed, tally=Tally, share=Share, trials=SINGLE_MOVES, sweep=SWEEP, going=GOING_ON)  # fmt: skip
+    @kernel(
+        types, graph=True, atoms=Atoms.only("n", "pos", "ident", "kind"), order=Order,
+        verlet=VerletRows.only("shift_bits", "shifts"), rows=rows, tables=tables, placed=Placed, tally=Tally,
+        share=Share, trials=SINGLE_MOVES, sweep=SWEEP, going=GOING_ON
+    )  # fmt: skip
     def move(atoms, order, verlet, rows, tables, placed, tally, share, trials, sweep, going):
         g = _Given(
             atoms=atoms, order=order, verlet=verlet, rows=rows, tables=tables, placed=placed, tally=tally,

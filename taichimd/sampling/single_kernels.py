@@ -72,7 +72,12 @@ def single_moves(terms: tuple[Local, ...], n_kinds: int, real: Any, term: Any, b
                 change = from_first(change)
         return change, turns
 
-    @kernel(types_of(real, term), atoms=taken, verlet=VerletRows.only("shift_bits", "shifts"), rows=rows, tables=tables, board=places, threads=Number("i32", "of all systems"), turn=Number("i32", "which of the colours"), groups=Number("i32", "of threads that have a cell of a system at a time"), trials=SINGLE_MOVES, sweep=SWEEP, room=Room if shared else None)  # fmt: skip
+    @kernel(
+        types_of(real, term), atoms=taken, verlet=VerletRows.only("shift_bits", "shifts"), rows=rows,
+        tables=tables, board=places, threads=Number("i32", "of all systems"), turn=Number("i32",
+        "which of the colours"), groups=Number("i32", "of threads that have a cell of a system at a time"),
+        trials=SINGLE_MOVES, sweep=SWEEP, room=Room if shared else None
+    )  # fmt: skip
     def move(atoms, verlet, rows, tables, board, threads, turn, groups, trials, sweep, room):
         g = _Given(atoms=atoms, verlet=verlet, rows=rows, tables=tables, board=board, room=room)
         if ti.static(shared):

@@ -26,8 +26,8 @@ CURE_OF_CELLS = (
 class CellMotion(Ensemble):
     """A barostat: how the cell follows a pressure. Not used itself, only its subclasses.
 
-    It says nothing of a temperature: `taichimd.ensembles.combine` gives it a thermostat. What it declares comes before
-    what a thermostat declares, and each of its methods does the thermostat's part, too.
+    It says nothing of a temperature: `taichimd.ensembles.combine` gives it a thermostat. What it declares
+    comes before what a thermostat declares, and each of its methods does the thermostat's part, too.
 
     Args:
         pressure: GPa; one number, or three for x, y and z. With a ramp, at its first step.
@@ -38,9 +38,9 @@ class CellMotion(Ensemble):
         control: what may change: "isotropic" (the controlled axes alike), "orthorhombic" (each of its own),
             "triclinic" (lengths and angles; the cell does not rotate).
         axes: Cartesian axes that are controlled, such as "xy"; for "triclinic" all three.
-        period: steps from one action of barostat, and of a thermostat of the whole system, to the next; the others cost
-            what they cost without, but for the one behind an action of npt-scr. npt-mtk, whose cell has inertia, acts
-            each step.
+        period: steps from one action of barostat, and of a thermostat of the whole system, to the next; the
+            others cost what they cost without, but for the one behind an action of npt-scr. npt-mtk, whose
+            cell has inertia, acts each step.
         ramp: first and last step of the ramp of the pressure; that of the temperature is the same.
 
     Raises:
@@ -101,8 +101,8 @@ class CellMotion(Ensemble):
                     )
             if self.control == "isotropic" and len({value["xyz".index(axis)] for axis in self.axes}) > 1:
                 raise SettingsError(
-                    f'{key} = {value}: control "isotropic" changes {self.axes} alike, and so holds one pressure; '
-                    'give one number, or choose "orthorhombic" (--cell-control)'
+                    f'{key} = {value}: control "isotropic" changes {self.axes} by one factor and so holds '
+                    'one pressure; give one number, or choose "orthorhombic" (--cell-control)'
                 )
 
     @property
@@ -118,7 +118,10 @@ class CellMotion(Ensemble):
 
     @property
     def identity(self) -> list[object]:
-        """Steps of action, and what of the cell may move: a deformation may be yet to come. With inertia its mass."""
+        """What a run shares with a state that it continues: steps of action, and what of the cell may move.
+
+        A deformation may be yet to come. A cell with inertia adds the coupling time, which sets its mass.
+        """
         whole = [self.name, self.control, "".join(sorted(self.axes)), self.acts_every]
         mass = [self.bath_temperature, self.pressure_coupling_time] if self.has_inertia else []
         return [*whole, *mass, *super().identity[1:]]
@@ -143,12 +146,15 @@ class CellMotion(Ensemble):
 
     @classmethod
     def action_function(cls, factor: Any, tensors: Any, due: Any) -> Any:
-        """Device function `(twice, virial, volume, wanted, kt, time, interval, ledger, bath)`: matrices A, B and C.
+        """Device function of an action: matrices A, B and C.
+
+        Its arguments are `(twice, virial, volume, wanted, kt, time, interval, ledger, bath)`.
 
         Args:
             factor: the function of the thermostat's `factor_function`.
             tensors: `tensor_functions`.
-            due: says whether the barostat acts at the end of a step, where it is also called in others; or None.
+            due: says whether the barostat acts at the end of a step, where it is also called in others; or
+                None.
         """
         raise NotImplementedError
 
@@ -160,7 +166,9 @@ class CellMotion(Ensemble):
         return barostat_functions(cls, coupling, real, by_slot)
 
     def check_timestep(self, timestep: float) -> None:
-        """As for every thermostat; and the cell must not be faster than ten steps, nor than its barostat's actions.
+        """Refuse a time step that is too long for the thermostat, the cell or the period of the barostat.
+
+        The coupling time of the cell must be at least ten steps, and at least the time between two actions.
 
         Raises:
             SettingsError: a coupling time is too short, or the period too long.
@@ -168,16 +176,17 @@ class CellMotion(Ensemble):
         super().check_timestep(timestep)
         if 10 * timestep > self.pressure_coupling_time * units.FS * (1.0 + 1e-12):
             raise SettingsError(
-                f"pressure_coupling_time = {digits(self.pressure_coupling_time)} fs is shorter than 10 time steps of "
-                f"{timestep / units.FS:g} fs; typical are 500 to 5000 fs"
+                f"pressure_coupling_time = {digits(self.pressure_coupling_time)} fs is shorter than 10 time "
+                f"steps of {timestep / units.FS:g} fs; typical are 500 to 5000 fs"
             )
         between = self.acts_every * timestep / units.FS
         times = {"pressure_coupling_time": self.pressure_coupling_time}
         for name, time in (self.rescaling_times | times).items():
             if between > time * (1.0 + 1e-12):
                 raise SettingsError(
-                    f"{self.name} acts every {self.acts_every} steps, {between:g} fs, which is longer than {name} "
-                    f"= {digits(time)} fs; use a shorter period (--barostat-period) or a longer coupling time"
+                    f"{self.name} acts every {self.acts_every} steps, {between:g} fs, which is longer than "
+                    f"{name} = {digits(time)} fs; use a shorter period (--barostat-period) or a longer "
+                    "coupling time"
                 )
 
     def check_cell(self, cell: NDArray[np.float64], pbc: NDArray[np.bool_]) -> None:
@@ -197,8 +206,9 @@ class CellMotion(Ensemble):
             if np.abs(frame.vectors[~frame.pbc][:, a]).max(initial=0.0) > 1e-9:
                 periodic = [bool(p) for p in pbc]
                 raise SettingsError(
-                    f"axes (--cell-axes) = {self.axes!r}: the pressure along {axis} cannot be controlled, because the cell is "
-                    f"not periodic there (pbc {periodic}); leave {axis} out, or make it periodic"
+                    f"axes (--cell-axes) = {self.axes!r}: the pressure along {axis} cannot be controlled, "
+                    f"because the cell is not periodic there (pbc {periodic}); leave {axis} out, or make it "
+                    "periodic"
                 )
         if abs(float(np.linalg.det(cell))) < 1e-9:
             raise SettingsError("a barostat needs a cell with a volume; give all three cell vectors")

@@ -14,8 +14,8 @@ from taichimd.ensembles.barostats.layout import RATE
 class BerendsenCell(CellMotion):
     """Weak coupling: the pressure relaxes as exp(-t/coupling time), without noise.
 
-    H. J. C. Berendsen et al., J. Chem. Phys. 81, 3684 (1984), doi:10.1063/1.448118. Use it to reach a pressure,
-    not to sample. It needs no thermostat.
+    H. J. C. Berendsen et al., J. Chem. Phys. 81, 3684 (1984), doi:10.1063/1.448118. Use it to reach a
+    pressure, not to sample. It needs no thermostat.
 
         >>> from taichimd import BerendsenCell, Bussi, combine
         >>> combine(Bussi(600.0), BerendsenCell(pressure=1.0)).name

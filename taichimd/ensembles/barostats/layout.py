@@ -7,12 +7,14 @@ from taichimd.ensembles.thermostats import layout as of_thermostats
 P_START, P_END, RATE, CELL_TIME, VELOCITY_SCALE, AT_REST, AHEAD, OWN_STATE, BATH_SIZE = accumulate(
     (3, 3, 1, 1, 9, 1, 1, 9), initial=of_thermostats.BATH_SIZE
 )
-"""Wanted pressure before and after a ramp (eV/angstrom^3), beta/(3 tau), tau; A; 1 of a system of a batch that has stopped; what
-must be added to the energy received (eV); a matrix of a barostat's own that changes. Cell, B - 1 and C are in `system.cell`."""
+"""Wanted pressure before and after a ramp (eV/angstrom^3), beta/(3 tau), tau; A; 1 of a system of a batch
+that has stopped; what must be added to the energy received (eV); a matrix of a barostat's own that changes.
+Cell, B - 1 and C are in `system.cell`."""
 STATE = slice(AHEAD, BATH_SIZE)
 """What changes from step to step, and belongs in a checkpoint after the cell."""
 RAN_AWAY = -1
-"""In `Control.blown`, where an atom's number would be: the cell changed too fast. RAN_AWAY - k of system k."""
+"""In `Control.blown`, in place of the number of an atom: the cell of system k changed too fast is RAN_AWAY -
+k."""
 
 
 def parts_of(control: str, axes: str) -> int:

@@ -1,14 +1,15 @@
 """Martyna-Tobias-Klein barostat: a cell with inertia, and friction and noise on its velocity.
 
-With the cell velocity u (symmetric), M = (N_f + 3) k T tau^2/3 and G = K + W - V p + tr(K)/N_f: half of u' = G/M; half of
-v' = -(u + tr(u)/N_f) v; thermostat of the atoms (its factor), and friction and noise on u; the two
-halves in reverse. Then
+With the cell velocity u (symmetric), M = (N_f + 3) k T tau^2/3 and G = K + W - V p + tr(K)/N_f: half of u' =
+G/M; half of v' = -(u + tr(u)/N_f) v; thermostat of the atoms (its factor), and friction and noise on u; the
+two halves in reverse. Then
 
     B = exp(u dt),    C = (exp(u dt) - 1)/(u dt)
 
-With 3N - 3 degrees of freedom it samples V^(N-1) exp(-(U + p V)/kT), with F fixed atoms V^(N-F) exp(-(U + p V)/kT).
-(M. E. Tuckerman et al., J. Phys. A 39, 5629 (2006), doi:10.1088/0305-4470/39/19/S18, with the halves on both
-sides of a step's boundary made one, as for thermostats.) `taichimd.ensembles.barostats` has the other symbols.
+With 3N - 3 degrees of freedom it samples V^(N-1) exp(-(U + p V)/kT), with F fixed atoms V^(N-F) exp(-(U + p
+V)/kT). (M. E. Tuckerman et al., J. Phys. A 39, 5629 (2006), doi:10.1088/0305-4470/39/19/S18, with the halves
+on both sides of a step's boundary made one, as for thermostats.) `taichimd.ensembles.barostats` has the other
+symbols.
 """
 
 from typing import Any, ClassVar
@@ -21,15 +22,17 @@ from taichimd.ensembles.barostats.layout import AHEAD, CELL_TIME, OWN_STATE, P_E
 from taichimd.ensembles.thermostats.layout import FREEDOM, MASS_KT, RECEIVED
 
 CELL_VELOCITY = OWN_STATE
-"""In the array `bath`: u. AHEAD is the energy between the two halves of the cell's kick less that behind them."""
+"""In the array `bath`: u. AHEAD is the energy between the two halves of the cell's kick, less the one after
+them."""
 
 
 class InertialCell(CellMotion):
     """A cell with inertia: second-order dynamics of the volume or the whole cell.
 
-    G. J. Martyna, D. J. Tobias, M. L. Klein, J. Chem. Phys. 101, 4177 (1994), doi:10.1063/1.467468, with friction
-    and noise on the cell's velocity in place of its thermostat chain, as D. Quigley, M. I. J. Probert,
-    J. Chem. Phys. 120, 11432 (2004), doi:10.1063/1.1755657. The cell's mass is (N_f + 3) k T tau^2/3.
+    G. J. Martyna, D. J. Tobias, M. L. Klein, J. Chem. Phys. 101, 4177 (1994), doi:10.1063/1.467468, with
+    friction and noise on the cell's velocity in place of its thermostat chain, as D. Quigley, M. I. J.
+    Probert, J. Chem. Phys. 120, 11432 (2004), doi:10.1063/1.1755657. The cell's mass is (N_f + 3) k T
+    tau^2/3.
 
         >>> from taichimd import InertialCell, NoseHoover, combine
         >>> combine(NoseHoover(600.0), InertialCell(pressure=1.0)).name

@@ -2,11 +2,11 @@
 
     B = exp(e),    e = r dt (P - p) + sqrt(2 r dt kT/V) R,    A = s exp(-e),    C = B
 
-See `taichimd.ensembles.barostats` for the symbols; s is the factor of the thermostat. (Bernetti and Bussi 2020;
-Del Tatto et al. 2022, with the rotation taken out.) There is no term kT/V beside P: it samples V^(N_f/3) exp(-(U + p V)/kT), N_f
-degrees of freedom of K, as Martyna, Tobias and Klein's barostat does.
-It gives the atoms the work W:e, taken as the mean of W before and behind the deformation; the step behind an action is
-one more in which W is summed, for that alone.
+See `taichimd.ensembles.barostats` for the symbols; s is the factor of the thermostat. (Bernetti and Bussi
+2020; Del Tatto et al. 2022, with the rotation taken out.) There is no term kT/V beside P: it samples
+V^(N_f/3) exp(-(U + p V)/kT), N_f degrees of freedom of K, as Martyna, Tobias and Klein's barostat does. It
+gives the atoms the work W:e, taken as the mean of W before and behind the deformation; the step behind an
+action is one more in which W is summed, for that alone.
 """
 
 from typing import Any, ClassVar
@@ -30,7 +30,8 @@ class StochasticCell(CellMotion):
     M. Bernetti, G. Bussi, J. Chem. Phys. 153, 114107 (2020), doi:10.1063/5.0020514; cells that change shape:
     V. Del Tatto, P. Raiteri, M. Bernetti, G. Bussi, Appl. Sci. 12, 1139 (2022), doi:10.3390/app12031139.
 
-    Between two actions the pressure is taken as constant: what passes then must be short beside the coupling time.
+    Between two actions the pressure is taken as constant: what passes then must be short beside the coupling
+    time.
 
         >>> from taichimd import Langevin, StochasticCell, combine
         >>> combine(Langevin(600.0), StochasticCell(pressure=1.0)).name
@@ -51,8 +52,8 @@ class StochasticCell(CellMotion):
         if leap > LONGEST_LEAP * self.pressure_coupling_time * (1.0 + 1e-12):
             raise SettingsError(
                 f"{self.name} acts every {self.period} steps, {leap:g} fs, which is more than a tenth of "
-                f"pressure_coupling_time = {digits(self.pressure_coupling_time)} fs: volumes would fluctuate too much; "
-                "use a shorter period (--barostat-period) or a longer coupling time"
+                f"pressure_coupling_time = {digits(self.pressure_coupling_time)} fs: volumes would fluctuate "
+                "too much; use a shorter period (--barostat-period) or a longer coupling time"
             )
 
     @classmethod

@@ -18,7 +18,8 @@ class TensorFunctions:
     """Device functions of tensors.
 
     Attributes:
-        parts: number of components that are summed. count: adds to a sum. project: what of a tensor the cell may follow.
+        parts: number of components that are summed. count: adds to a sum. project: what of a tensor the cell
+            may follow.
         add_kinetic, add_components, add_virial, collect: see `EnsembleFunctions`.
         tensor: the kinetic or virial tensor from the totals. noise: a symmetric matrix of normals.
     """

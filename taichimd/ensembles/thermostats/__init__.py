@@ -1,5 +1,8 @@
-"""One thermostat a file: equation, parameters, layout of its state, device functions. `ensembles` has their table.
+"""Thermostats, one in each file: equation, parameters, layout of its state, device functions.
 
-`base` has what all have, `layout` the arrays, `ledger` sums and ramps on the device, `system` what all that act on the
-whole system do. Files of thermostats import the runtime where they make device functions: settings need it not.
+The table of all thermostats is in `ensembles.registry`.
+
+`base` has what all have, `layout` the arrays, `ledger` sums and ramps on the device, `system` what all that
+act on the whole system do. Files of thermostats import the runtime where they make device functions: settings
+need it not.
 """

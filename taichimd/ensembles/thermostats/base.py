@@ -23,8 +23,8 @@ class Ensemble:
 
     Attributes:
         name: in settings and checkpoints.
-        acts_on: of the thermostat. "atoms": on each alone, in its drift; "system": on all at once, at the end of steps;
-            "": there is none.
+        acts_on: of the thermostat. "atoms": on each alone, in its drift; "system": on all at once, at the end
+            of steps; "": there is none.
         moves_cell: whether there is a barostat.
         conserves: whether an energy is conserved: the total one and what bath and cell have received.
         moves_centre: whether noise moves the centre of mass.
@@ -55,7 +55,7 @@ class Ensemble:
 
     @property
     def rescaling_times(self) -> dict[str, float]:
-        """Times (fs, by the names of settings) that must not be shorter than from one rescaling of velocities to the next."""
+        """Coupling times (fs, by name of the setting) that must be at least the time between rescalings."""
         return {}
 
     @property
@@ -94,9 +94,9 @@ class Ensemble:
 
     @classmethod
     def factor_function(cls) -> Any:
-        """Device function `(kinetic, kt, time, interval, ledger, bath)`: factor of the velocities over a time, float64.
+        """Device function `(kinetic, kt, time, interval, ledger, bath)`: factor of the velocities, float64.
 
-        It keeps account of what the bath receives. None where nothing acts on the whole system.
+        The function also books the energy that the bath receives. None if nothing acts on the whole system.
         """
         return None
 
@@ -149,7 +149,8 @@ class Thermostat(Ensemble):
         ramp: first and last step (of the step counter) between which the temperature goes linearly; the bath
             is constant before and after. Needed with `final_temperature`.
         seed: of the noise, where there is any.
-        on: of a bath of a group (`acting`): the group's name in `groups`, a mask (n,), or numbers of atoms. None: all atoms.
+        on: of a bath of a group (`acting`): the group's name in `groups`, a mask (n,), or numbers of atoms.
+            None: all atoms.
 
     Raises:
         SettingsError: a value that makes no sense.

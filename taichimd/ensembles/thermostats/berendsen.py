@@ -2,7 +2,8 @@
 
     s^2 = 1 + (dt/tau) (K'/K - 1)
 
-K is the kinetic energy, N_f its degrees of freedom, K' = N_f k T/2. No state but the account of the energy received.
+K is the kinetic energy, N_f its degrees of freedom, K' = N_f k T/2. No state but the account of the energy
+received.
 """
 
 from typing import Any, ClassVar

@@ -2,9 +2,10 @@
 
     s^2 = c + (1 - c) (K'/(N_f K)) (R_1^2 + S) + 2 R_1 sqrt(c (1 - c) K'/(N_f K)),    c = exp(-dt/tau)
 
-K is the kinetic energy, N_f its degrees of freedom, K' = N_f k T/2. S, the sum of N_f - 1 squared normals, is twice a
-gamma variate of shape (N_f - 1)/2. s has the sign of R_1 + sqrt(c N_f K/((1 - c) K')). (Bussi et al. 2007, eq. A7
-and A8.) No state but the account of the energy received: total energy less that is conserved (eq. 15).
+K is the kinetic energy, N_f its degrees of freedom, K' = N_f k T/2. S, the sum of N_f - 1 squared normals, is
+twice a gamma variate of shape (N_f - 1)/2. s has the sign of R_1 + sqrt(c N_f K/((1 - c) K')). (Bussi et al.
+2007, eq. A7 and A8.) No state but the account of the energy received: total energy less that is conserved
+(eq. 15).
 """
 
 from typing import Any, ClassVar
@@ -42,8 +43,9 @@ class Bussi(Thermostat):
 
         @ti.func
         def gamma(shape, seed, whose, step):
-            """Gamma variate of scale 1, shape >= 1: G. Marsaglia, W. W. Tsang, ACM Trans. Math. Softw. 26, 363 (2000).
+            """Gamma variate of scale 1 and shape >= 1.
 
+            G. Marsaglia, W. W. Tsang, ACM Trans. Math. Softw. 26, 363 (2000), doi:10.1145/358407.358414.
             Attempt k takes its normal from block 2k + 1 and its uniform number from block 2k + 2.
             """
             d = shape - 1.0 / 3.0

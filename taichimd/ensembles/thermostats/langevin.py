@@ -1,6 +1,7 @@
 """Langevin's thermostat: friction and noise on each atom alone.
 
-Between the half kicks of a step the drift is half a drift (A), friction and noise (O), half a drift, instead of one drift:
+Between the half kicks of a step the drift is half a drift (A), friction and noise (O), half a drift, instead
+of one drift:
 
     v' = c v + sqrt((1 - c^2) k T / m) R,    c = exp(-dt/tau)
 

@@ -2,10 +2,10 @@
 
 # The array `ledger`, of whole numbers.
 SEED, FIRST, OPENS, SLOT = range(4)
-"""Seed of the noise; the run's first step; the step from which the first drift of a pass leads away: interval k
-goes from step k to k + 1, has the noise of number k and the bath of step k + 1. From SLOT on,
-partial sums of energies in units of 2^-ENERGY_BITS eV: of Langevin what the bath has given since ever (the
-host adds them up), of the others the kinetic energy of one step; of barostats several sums."""
+"""Seed of the noise; the run's first step; the step from which the first drift of a pass leads away: interval
+k goes from step k to k + 1, has the noise of number k and the bath of step k + 1. From SLOT on, partial sums
+of energies in units of 2^-ENERGY_BITS eV: of Langevin what the bath has given since ever (the host adds them
+up), of the others the kinetic energy of one step; of barostats several sums."""
 SLOTS = 64
 """Sums that run side by side, so that atoms do not wait for each other."""
 
@@ -20,13 +20,13 @@ ENERGY_BITS = 36
 
 # The array `bath`, of float64.
 (
-    START, END, RAMP_FIRST, RAMP_STEPS, COUPLING, FREEDOM, MASS_KT, OWN_PARAMETERS, _, FACTOR, TOTAL_MASS, RECEIVED,
-    OWN_STATE,
+    START, END, RAMP_FIRST, RAMP_STEPS, COUPLING, FREEDOM, MASS_KT, OWN_PARAMETERS, _, FACTOR, TOTAL_MASS,
+    RECEIVED, OWN_STATE,
 ) = range(13)  # fmt: skip
 """k T (eV) before and after a ramp, its first step and length; coupling time (internal units); degrees of
-freedom; k T in masses of what has inertia; two numbers of a thermostat's own; factor of the velocities; mass of all
-atoms; energy that the bath has received (eV); four numbers of a thermostat's own that change. Behind them driving force
-(1/angstrom) and velocity of the centre of mass, three numbers each."""
+freedom; k T in masses of what has inertia; two numbers of a thermostat's own; factor of the velocities; mass
+of all atoms; energy that the bath has received (eV); four numbers of a thermostat's own that change. Behind
+them driving force (1/angstrom) and velocity of the centre of mass, three numbers each."""
 DRIVE = OWN_STATE + 4
 CENTRE = DRIVE + 3
 BATH_SIZE = CENTRE + 3

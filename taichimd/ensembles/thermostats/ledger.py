@@ -1,7 +1,7 @@
 """Sums over atoms in the array `ledger`, and ramps of the bath, on the device.
 
-The sum over atoms has no order: each energy is rounded to a multiple of 2^-36 eV and added as an integer. So a
-factor has the same bits on any number of threads.
+The sum over atoms has no order: each energy is rounded to a multiple of 2^-36 eV and added as an integer. So
+a factor has the same bits on any number of threads.
 """
 
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ def seed_of(ledger: Any) -> Any:
 
 @device_helper
 def whose_noise(ledger: Any) -> Any:
-    """In place of an atom's number, in noise that belongs to no atom: of a bath of a group another one than `GLOBAL`."""
+    """Noise of a bath has this in place of an atom's number: `GLOBAL`, or a number for each group."""
     return ledger.whose if isinstance(ledger, OwnLedger) else GLOBAL
 
 
@@ -96,7 +96,8 @@ class LedgerFunctions:
     """Device functions of sums over atoms.
 
     Attributes:
-        count: adds to a sum. empty_slots: a sum, whose slots are then empty. put, there: write and read a number.
+        count: adds to a sum. empty_slots: a sum, whose slots are then empty. put, there: write and read a
+            number.
     """
 
     count: DeviceFunction
@@ -106,7 +107,10 @@ class LedgerFunctions:
 
 
 def sum_functions(by_slot: bool) -> LedgerFunctions:
-    """Device functions that add and collect; `by_slot`: whether neighbouring threads have neighbouring atoms (CUDA)."""
+    """Device functions that add and collect.
+
+    `by_slot`: neighbouring threads have neighbouring atoms (CUDA).
+    """
     in_warps = by_slot and WARPS
     used = WARP_SLOTS if in_warps else SLOTS
 

@@ -1,7 +1,8 @@
-"""A Nose-Hoover chain: at the end of each step all velocities by s = exp(-dt v_1), v_1 from the chain's own equations.
+"""A Nose-Hoover chain: at the end of each step all velocities are multiplied by s = exp(-dt v_1).
 
-They are split as in G. J. Martyna, M. E. Tuckerman, D. J. Tobias, M. L. Klein, Mol. Phys. 87, 1117 (1996), in parts as
-short as they must be. What is conserved is the extended energy.
+The velocity v_1 follows from the equations of motion of the chain. They are split as in G. J. Martyna, M. E.
+Tuckerman, D. J. Tobias, M. L. Klein, Mol. Phys. 87, 1117 (1996), in parts as short as necessary. The
+extended energy is conserved.
 """
 
 from typing import Any, ClassVar
@@ -11,19 +12,20 @@ from taichimd.ensembles.thermostats.layout import COUPLING, FREEDOM, MASS_KT, OW
 
 CHAIN_LENGTH = 3
 WORK, CHAIN = OWN_STATE, OWN_STATE + 1
-"""In the array `bath`: the part of the chain's energy that is not its kinetic energy (eV), and its velocities."""
+"""In the array `bath`: the energy of the chain without its kinetic energy (eV), and its velocities."""
 _MOST_PARTS, _PARTS_PER_RATE = 2500, 40.0
-"""Parts of a time step in which a chain is followed: one at the usual coupling times. Far from the bath's temperature the
-second thermostat of a large system runs sqrt(N) times faster than the first, and a step needs some hundred parts until it is
-calm. All parts are positive: the negative ones of splittings of higher order explode there."""
+"""Parts of a time step in which a chain is followed: one at the usual coupling times. Far from the bath's
+temperature the second thermostat of a large system runs sqrt(N) times faster than the first, and a step needs
+some hundred parts until it is calm. All parts are positive: the negative ones of splittings of higher order
+explode there."""
 
 
 class NoseHoover(Thermostat):
-    """Nose-Hoover chain of three: deterministic, time-reversible. Masses Q_1 = N_f k T tau^2, Q_k = k T tau^2.
+    """Nose-Hoover chain of three: deterministic and time-reversible.
 
-    G. J. Martyna, M. L. Klein, M. Tuckerman, J. Chem. Phys. 97, 2635 (1992), doi:10.1063/1.463940. T in the
-    masses is `temperature`, also in a ramp. Shorter coupling than ten time steps is refused: the chain
-    would swing faster than the steps can follow.
+    The masses are Q_1 = N_f k T tau^2 and Q_k = k T tau^2. G. J. Martyna, M. L. Klein, M. Tuckerman, J. Chem.
+    Phys. 97, 2635 (1992), doi:10.1063/1.463940. T in the masses is `temperature`, also in a ramp. A coupling
+    time below ten time steps is refused: the chain would oscillate faster than the steps resolve.
 
         >>> from ase.build import bulk
         >>> from taichimd import NoseHoover, Simulation

@@ -1,8 +1,9 @@
 """What a thermostat of the whole system does on the device, for the places that `verlet` has for it.
 
-It multiplies all velocities by one number at the end of each step, when the velocities belong to the same time as the
-positions. Applied over dt after the step and not over dt/2 on both sides of it: the two are conjugate, so they sample
-alike, and there is one sum over atoms a step. A step that is not done draws no noise and moves no thermostat.
+It multiplies all velocities by one number at the end of each step, when the velocities belong to the same
+time as the positions. Applied over dt after the step and not over dt/2 on both sides of it: the two are
+conjugate, so they sample alike, and there is one sum over atoms a step. A step that is not done draws no
+noise and moves no thermostat.
 """
 
 from dataclasses import replace
@@ -35,7 +36,7 @@ def guarded(own: Any) -> Any:
 
 
 def close_kernel(of: EnsembleFunctions, real: Any, cells: Any = None, collects: int = 0) -> Kernel:
-    """Kernel: what `steps` does between its half kicks, for the last step of a run. Launch: one thread per atom.
+    """Kernel of what `steps` does between the half kicks, for the last step of a run. One thread per atom.
 
     Args:
         of: functions of a thermostat or barostat.
@@ -46,7 +47,10 @@ def close_kernel(of: EnsembleFunctions, real: Any, cells: Any = None, collects: 
     count = Number("i32", "number of atoms; 0: only compile")
     interval = Number("i64", "number of the interval between steps")
 
-    @kernel(types_of(real), atoms=Atoms.only("vel", "inverse_mass"), bath=BathArrays, cells=cells, n=count, dt=Number("real", "time step"), interval=interval)  # fmt: skip
+    @kernel(
+        types_of(real), atoms=Atoms.only("vel", "inverse_mass"), bath=BathArrays, cells=cells, n=count,
+        dt=Number("real", "time step"), interval=interval
+    )  # fmt: skip
     def close_step(atoms, bath, cells, n, dt, interval):
         for i in range(n):
             of.add_kinetic(i, n, atoms.vel[i], atoms.inverse_mass[i], bath.ledger)
@@ -116,8 +120,9 @@ def system_functions(kind: Any, real: Any, by_slot: bool, coupling: Any) -> Ense
     def drive(virial, bath: ti.template()):
         """External force W^T F_e on an atom of virial W: with the heat current J, they do the work J.F_e.
 
-        Z. Fan, H. Dong, A. Harju, T. Ala-Nissila, Phys. Rev. B 99, 064308 (2019), doi:10.1103/PhysRevB.99.064308,
-        eq. 8, without its term of the atom's energy: convection, which solids do not have.
+        Z. Fan, H. Dong, A. Harju, T. Ala-Nissila, Phys. Rev. B 99, 064308 (2019),
+        doi:10.1103/PhysRevB.99.064308, eq. 8, without its term of the atom's energy: convection, which solids
+        do not have.
         """
         pull = ti.Vector([ti.cast(bath[DRIVE + a], real) for a in ti.static(range(3))])
         return ti.cast(virial, real).transpose() @ pull

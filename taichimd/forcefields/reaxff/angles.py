@@ -5,9 +5,9 @@
     E_coalition = p_coa1/(1 + exp(p_coa2 Delta_boc)) exp(-p_coa3 (T_i - BO_ij)^2) exp(-p_coa3 (T_k - BO_jk)^2)
                   exp(-p_coa4 (BO_ij - 1.5)^2) exp(-p_coa4 (BO_jk - 1.5)^2)
 
-Chenoweth, van Duin, Goddard, J. Phys. Chem. A 112, 1040 (2008), equations 13 to 15, with bond orders less 0.001. A
-thread has a half-bond (j, s) and visits all other bonds of j. So each angle is visited from both of its sides: each side
-takes what acts on its own bond and outer atom; the first one what belongs to the centre.
+Chenoweth, van Duin, Goddard, J. Phys. Chem. A 112, 1040 (2008), equations 13 to 15, with bond orders less
+0.001. A thread has a half-bond (j, s) and visits all other bonds of j. So each angle is visited from both of
+its sides: each side takes what acts on its own bond and outer atom; the first one what belongs to the centre.
 """
 
 from functools import cache
@@ -50,7 +50,9 @@ def angles_function(backend: str, n_kinds: int, energies: bool) -> Any:
     place, owner = bond_functions(backend)
 
     @ti.func
-    def angles(atoms: ti.template(), shift_bits, bonds: ti.template(), tables: ti.template(), status: ti.template()):  # fmt: skip
+    def angles(
+        atoms: ti.template(), shift_bits, bonds: ti.template(), tables: ti.template(), status: ti.template()
+    ):
         for t in range(bonds.places):
             n, width, m = atoms.n, bonds.width, bonds.places
             j, s = owner(t, n, width)

@@ -15,29 +15,30 @@ from taichimd.core.runtime import ti
 from taichimd.neighbours.rows import ATOM_MAJOR, body_layout, slot
 
 HALF = (
-    "DX", "DY", "DZ", "R", "RAW", "RAW_P", "RAW_PP", "SLOPE", "SLOPE_P", "SLOPE_PP", "BO", "BO_S", "BO_P", "BO_PP",
-    "CB", "CP", "CPP", "CT_CENTRE", "CT_END", "SBO", "OUTER_X", "OUTER_Y", "OUTER_Z", "COUNTER_X", "COUNTER_Y",
-    "COUNTER_Z", "H", "PI_SLOPE", "CD_PART", "E_ANGLE", "E_PENALTY", "E_COALITION", "E_TORSION", "E_CONJUGATION", "E_HYDROGEN",
+    "DX", "DY", "DZ", "R", "RAW", "RAW_P", "RAW_PP", "SLOPE", "SLOPE_P", "SLOPE_PP", "BO", "BO_S", "BO_P",
+    "BO_PP", "CB", "CP", "CPP", "CT_CENTRE", "CT_END", "SBO", "OUTER_X", "OUTER_Y", "OUTER_Z", "COUNTER_X",
+    "COUNTER_Y", "COUNTER_Z", "H", "PI_SLOPE", "CD_PART", "E_ANGLE", "E_PENALTY", "E_COALITION", "E_TORSION",
+    "E_CONJUGATION", "E_HYDROGEN",
 )  # fmt: skip
 """Of a half-bond (j, s) to atom i:
 
-D: r_i - r_j, angstrom; R its length. RAW: BO' in sum, of pi and of double pi bonds; SLOPE: their derivatives to r,
-1/angstrom. BO: corrected bond orders, in sum, sigma, pi, double pi. CB, CP, CPP: dE/dBO, dE/dBO_pi, dE/dBO_pipi that
-atom j knows, eV. CT_CENTRE, CT_END: dE/dT of j and i. SBO: dE/dSBO of j. OUTER: force on i of terms centred on j, whose
-counterforce is on j; COUNTER: more force on j. H: dE/dBO' without what goes through Delta'; CD_PART: a share of
-dE/dDelta'_j. E: energies, eV."""
+D: r_i - r_j, angstrom; R its length. RAW: BO' in sum, of pi and of double pi bonds; SLOPE: their derivatives
+to r, 1/angstrom. BO: corrected bond orders, in sum, sigma, pi, double pi. CB, CP, CPP: dE/dBO, dE/dBO_pi,
+dE/dBO_pipi that atom j knows, eV. CT_CENTRE, CT_END: dE/dT of j and i. SBO: dE/dSBO of j. OUTER: force on i
+of terms centred on j, whose counterforce is on j; COUNTER: more force on j. H: dE/dBO' without what goes
+through Delta'; CD_PART: a share of dE/dDelta'_j. E: energies, eV."""
 ATOM = (
-    "DELTA", "DELTA_BOC", "F2_PART", "F3_PART", "T", "LP", "LP_SLOPE", "NLP", "Y", "CT", "CD", "THETA_PART", "SBO_SLOPE",
-    "POWER_PART", "VALENCE_PART", "NEGATIVE", "ACCEPTED_X", "ACCEPTED_Y", "ACCEPTED_Z",
+    "DELTA", "DELTA_BOC", "F2_PART", "F3_PART", "T", "LP", "LP_SLOPE", "NLP", "Y", "CT", "CD", "THETA_PART",
+    "SBO_SLOPE", "POWER_PART", "VALENCE_PART", "NEGATIVE", "ACCEPTED_X", "ACCEPTED_Y", "ACCEPTED_Z",
 )  # fmt: skip
-"""Of an atom: DELTA, DELTA_BOC: Delta' and Delta'_boc. F2_PART: exp(-p_boc1 Delta'); F3_PART: exp(-p_boc2 Delta').
-T: sum of BO. LP: Delta_lp; LP_SLOPE: its derivative to T; NLP: number of lone pairs where vlpex < 0, else 0, which NEGATIVE
-tells by 1. Y: dE/dS2 of over- and undercoordination. CT: dE/dT; CD: dE/dDelta', eV. THETA_PART: exp(-p_val10 (2 - SBO2));
-SBO_SLOPE: dSBO2/dSBO; POWER_PART: exp(-sum BO^8); VALENCE_PART: Delta_ang + p_val8 nlp. ACCEPTED: force on a hydrogen bond's
-acceptor, eV/angstrom."""
+"""Of an atom: DELTA, DELTA_BOC: Delta' and Delta'_boc. F2_PART: exp(-p_boc1 Delta'); F3_PART: exp(-p_boc2
+Delta'). T: sum of BO. LP: Delta_lp; LP_SLOPE: its derivative to T; NLP: number of lone pairs where vlpex < 0,
+else 0, which NEGATIVE tells by 1. Y: dE/dS2 of over- and undercoordination. CT: dE/dT; CD: dE/dDelta', eV.
+THETA_PART: exp(-p_val10 (2 - SBO2)); SBO_SLOPE: dSBO2/dSBO; POWER_PART: exp(-sum BO^8); VALENCE_PART:
+Delta_ang + p_val8 nlp. ACCEPTED: force on a hydrogen bond's acceptor, eV/angstrom."""
 TERMS = (
-    "bond", "over and undercoordination", "lone pair", "angle", "penalty", "coalition", "hydrogen bond", "torsion",
-    "conjugation", "van der Waals", "Coulomb", "polarisation",
+    "bond", "over and undercoordination", "lone pair", "angle", "penalty", "coalition", "hydrogen bond",
+    "torsion", "conjugation", "van der Waals", "Coulomb", "polarisation",
 )  # fmt: skip
 """Energies that an evaluation leaves of each atom, eV."""
 ENDS = 4

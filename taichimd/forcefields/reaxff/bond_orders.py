@@ -4,10 +4,10 @@
     Delta'_i = sum_j BO'_ij - Val_i
     BO = BO' f1 f4 f5,  BO_p = BO'_p f1^2 f4 f5,  BO_pp alike
 
-A. C. T. van Duin, S. Dasgupta, F. Lorant, W. A. Goddard, J. Phys. Chem. A 105, 9396 (2001), and K. Chenoweth, A. C. T.
-van Duin, W. A. Goddard, J. Phys. Chem. A 112, 1040 (2008), equations 2 to 4. A pair is bonded where BO' before the
-subtraction is at least bo_cut and r at most 5 angstrom. Both halves of a bond compute the same bits: sums and products
-of what belongs to the two atoms are written so that they commute.
+A. C. T. van Duin, S. Dasgupta, F. Lorant, W. A. Goddard, J. Phys. Chem. A 105, 9396 (2001), and K. Chenoweth,
+A. C. T. van Duin, W. A. Goddard, J. Phys. Chem. A 112, 1040 (2008), equations 2 to 4. A pair is bonded where
+BO' before the subtraction is at least bo_cut and r at most 5 angstrom. Both halves of a bond compute the same
+bits: sums and products of what belongs to the two atoms are written so that they commute.
 """
 
 from functools import cache
@@ -61,7 +61,10 @@ def bond_orders_function(backend: str, n_kinds: int) -> Any:
         return (1.0 + cut) * s, p, pp, (1.0 + cut) * ds, dp, dpp
 
     @ti.func
-    def bond_orders(atoms: ti.template(), verlet: ti.template(), near: ti.template(), bonds: ti.template(), tables: ti.template(), control: ti.template(), status: ti.template(), when, group):  # fmt: skip
+    def bond_orders(
+        atoms: ti.template(), verlet: ti.template(), near: ti.template(), bonds: ti.template(),
+        tables: ti.template(), control: ti.template(), status: ti.template(), when, group
+    ):  # fmt: skip
         for _ in range(1):
             status[GO] = goes(when, control)
             status[HELD] = 1 - status[GO]

@@ -20,8 +20,8 @@ NO_BOND = -1
 class BondTable:
     """Bonds, each once: of atoms i and j with i <= j, sorted by i, then by j.
 
-    Two atoms of a small cell may have several bonds, through different images. An atom may be bonded to its own
-    images: then i = j.
+    Two atoms of a small cell may have several bonds, through different images. An atom may be bonded to its
+    own images: then i = j.
 
     Attributes:
         i, j: (m,) atoms, in the user's order, from 0.
@@ -39,7 +39,7 @@ class BondTable:
     lone_pairs: NDArray[np.float64]
 
     def of_atoms(self, least: float) -> list[tuple[NDArray[np.int32], NDArray[np.float64]]]:
-        """Of each atom its neighbours, ascending, and the orders of these bonds, where they are above a limit.
+        """For each atom its neighbours, ascending, and the orders of these bonds, if they are above a limit.
 
         A neighbour stands once for each bond to one of its images.
 
@@ -58,7 +58,13 @@ class BondTable:
 def _gather_kernel(backend: str) -> Any:
     place, _ = bond_functions(backend)
 
-    @kernel(types_of(ti.f64), ident=Array("i32", "n", "number of each atom in the user's order"), shift_bits=SHIFT_BITS, bonds=Bonds.only("width", "places", "count", "partner", "twin", "half", "atom"), other=Array("i32", "n width", "atom j of each bond of atom i, or NO_BOND"), numbers=Array("real", "2 n width + 2 n", "distances, angstrom, bond orders, then of atoms T and Delta_lp"))  # fmt: skip
+    @kernel(
+        types_of(ti.f64), ident=Array("i32", "n", "number of each atom in the user's order"),
+        shift_bits=SHIFT_BITS, bonds=Bonds.only("width", "places", "count", "partner", "twin", "half",
+        "atom"), other=Array("i32", "n width", "atom j of each bond of atom i, or NO_BOND"),
+        numbers=Array("real", "2 n width + 2 n",
+        "distances, angstrom, bond orders, then of atoms T and Delta_lp")
+    )  # fmt: skip
     def gather(ident, shift_bits, bonds, other, numbers):
         for i in range(ident.shape[0]):
             n, width, m = ident.shape[0], bonds.width, bonds.places

@@ -44,7 +44,13 @@ def bonded_kernel(backend: str, n_kinds: int, everything: bool, lammps_forces: b
     chain = chain_function(*made_for, everything, everything, lammps_forces)
     many = threads_of_row(row_layout(backend))
 
-    @kernel(types_of(ti.f64), graph=True, atoms=Atoms.only("n", "pos", "kind", "ident"), verlet=VerletRows.only("shift_bits", "shifts"), near=NearRows.only("width", "count", "entries"), bonds=Bonds, tables=Tables, control=CONTROL, status=STATUS, out=Outputs.only("force", "virial") if everything else Outputs.only("force"), when=Number("i32", "see `neighbours.control`"), group=Number("i32", "of the near list"))  # fmt: skip
+    @kernel(
+        types_of(ti.f64), graph=True, atoms=Atoms.only("n", "pos", "kind", "ident"),
+        verlet=VerletRows.only("shift_bits", "shifts"), near=NearRows.only("width", "count", "entries"),
+        bonds=Bonds, tables=Tables, control=CONTROL, status=STATUS, out=Outputs.only("force",
+        "virial") if everything else Outputs.only("force"), when=Number("i32", "see `neighbours.control`"),
+        group=Number("i32", "of the near list")
+    )  # fmt: skip
     def bonded(atoms, verlet, near, bonds, tables, control, status, out, when, group):
         half_threads, atom_threads = bonds.places * many, atoms.n * many
         if ti.static(many > 1):

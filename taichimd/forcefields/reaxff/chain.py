@@ -1,15 +1,15 @@
 """From what terms leave with bonds and atoms to forces: two passes over the bonds.
 
-Terms leave dE/dBO, dE/dBO_pi, dE/dBO_pipi with bonds (Cb, Cp, Cpp) and dE/dT with atoms (CT), T_i = sum_j BO_ij. With
-G = f1 f4 f5, and Q = Cp BO_p + Cpp BO_pp, A = (Cb + CT_i + CT_j) BO + Q,
+Terms leave dE/dBO, dE/dBO_pi, dE/dBO_pipi with bonds (Cb, Cp, Cpp) and dE/dT with atoms (CT), T_i = sum_j
+BO_ij. With G = f1 f4 f5, and Q = Cp BO_p + Cpp BO_pp, A = (Cb + CT_i + CT_j) BO + Q,
 
     H = (Cb + CT_i + CT_j) G + 2 p_boc3 p_boc4 BO' A ((1 - f4) + (1 - f5))
     CD_i = sum_j (A + Q) d(ln f1)/dDelta'_i - A p_boc3 (1 - f4)
     dE/dr = (H + CD_i + CD_j) dBO'/dr + G f1 (Cp dBO'_p/dr + Cpp dBO'_pp/dr)
 
-So all forces of bond orders are along bonds: there is no loop over third atoms, and no derivative of a bond order is
-stored. The accumulation of dE/dBO before forces is that of H. M. Aktulga, J. C. Fogarty, S. A. Pandit, A. Y. Grama,
-Parallel Comput. 38, 245 (2012).
+So all forces of bond orders are along bonds: there is no loop over third atoms, and no derivative of a bond
+order is stored. The accumulation of dE/dBO before forces is that of H. M. Aktulga, J. C. Fogarty, S. A.
+Pandit, A. Y. Grama, Parallel Comput. 38, 245 (2012).
 """
 
 from functools import cache
@@ -49,14 +49,18 @@ def chain_function(backend: str, n_kinds: int, energies: bool, virials: bool, la
         n_kinds: species.
         energies: leave energies of atoms by terms.
         virials: add to the virials of atoms.
-        lammps_forces: use LAMMPS's factor in the derivative of over- and undercoordination between a light and a heavy
-            atom, and its derivative of bond orders below 1e-10: not the gradient of the energy, for comparisons.
+        lammps_forces: use LAMMPS's factor in the derivative of over- and undercoordination between a light
+            and a heavy atom, and its derivative of bond orders below 1e-10: not the gradient of the energy,
+            for comparisons.
     """
     place, owner = bond_functions(backend)
     energy_columns = [(getattr(H, name), number) for name, number in OF_HALF]
 
     @ti.func
-    def chain(atoms: ti.template(), shift_bits, bonds: ti.template(), tables: ti.template(), out: ti.template(), status: ti.template()):  # fmt: skip
+    def chain(
+        atoms: ti.template(), shift_bits, bonds: ti.template(), tables: ti.template(), out: ti.template(),
+        status: ti.template()
+    ):  # fmt: skip
         # What torsions about other bonds have left for this one.
         for t in range(bonds.places):
             n, width, m = atoms.n, bonds.width, bonds.places

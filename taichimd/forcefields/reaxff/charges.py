@@ -82,7 +82,8 @@ class Charges:
     """The charge equilibration of one system.
 
     Args:
-        state: the atoms. Solutions of past steps become states of the atoms, which sorts and checkpoints carry.
+        state: the atoms. Solutions of past steps become states of the atoms, which sorts and checkpoints
+            carry.
         parameters: by kinds of the state.
         kinds: (n) kind of each atom, in any order.
         backend: "cuda" or "cpu".
@@ -169,7 +170,8 @@ class Charges:
         self.matrix = Matrix(width=0, count=ti.ndarray(ti.i32, n))
         threads, chunks = loop_ends(n, backend)
         self._solver = Solver(
-            threads, chunks, state, self._vectors, self.progress, self.elements, self.matrix, self.close, self.screening
+            threads, chunks, state, self._vectors, self.progress, self.elements, self.matrix, self.close,
+            self.screening,
         )  # fmt: skip
 
     def reserve(self, near: NearRows) -> None:
@@ -228,8 +230,8 @@ class Charges:
         """Wait for the solve that was queued, and queue more iterations as long as it needs some.
 
         Returns:
-            whether more iterations were queued: what was queued behind the solve then did nothing, since there were no charges,
-            and is to be queued again.
+            whether more iterations were queued: what was queued behind the solve then did nothing, since
+            there were no charges, and is to be queued again.
 
         Raises:
             ChargeError: it does not converge.
@@ -273,18 +275,19 @@ class Charges:
         worst = max(found.residuals)
         if status == ASTRAY:
             return (
-                f"the charges of the extended Lagrangian have left the solution: residual {worst:.1e}, expected less than "
+                f"the charges of the extended Lagrangian diverge: residual {worst:.1e}, expected less than "
                 f'{MOST_ASTRAY}; use a smaller time step or charges="converged"'
             )
         if status == INDEFINITE:
             return (
-                f"the charge matrix is not positive definite (iteration {found.iterations}, residual {worst:.1e}, "
-                f"charge_tolerance {self._tolerance:.1e}): atoms are too close to each other; look for overlapping atoms "
-                "or use a smaller time step"
+                f"the charge matrix is not positive definite (iteration {found.iterations}, residual "
+                f"{worst:.1e}, charge_tolerance {self._tolerance:.1e}): atoms are too close to each other; "
+                "look for overlapping atoms or use a smaller time step"
             )
         return (
-            f"charges did not converge: residual {worst:.1e} after {found.iterations} iterations, charge_tolerance is "
-            f"{self._tolerance:.1e}; raise charge_tolerance or max_iterations, or look for atoms that are too close to each other"
+            f"charges did not converge: residual {worst:.1e} after {found.iterations} iterations, "
+            f"charge_tolerance is {self._tolerance:.1e}; raise charge_tolerance or max_iterations, or look "
+            "for atoms that are too close to each other"
         )
 
 

@@ -1,7 +1,7 @@
 """Energies of bonds, lone pairs, over- and undercoordination, and what they give to bonds and atoms.
 
-Chenoweth, van Duin, Goddard, J. Phys. Chem. A 112, 1040 (2008), equations 6 to 12; the triple bond's stabilisation and the
-C2 correction with them. With T_i = sum_j BO_ij,
+Chenoweth, van Duin, Goddard, J. Phys. Chem. A 112, 1040 (2008), equations 6 to 12; the triple bond's
+stabilisation and the C2 correction with them. With T_i = sum_j BO_ij,
 
     E_bond = -(De_s BO_s exp(p_be1 (1 - BO_s^p_be2)) + De_p BO_p + De_pp BO_pp)
     S1 = sum_j p_ovun1 De_s BO_ij,  S2 = sum_j (Delta_j - Delta_lp,j) (BO_p + BO_pp)
@@ -9,8 +9,8 @@ C2 correction with them. With T_i = sum_j BO_ij,
     E_over = S1 Dc/((Dc + Val) (1 + exp(p_ovun2 Dc)))
     E_under = -p_ovun5 (1 - exp(p_ovun6 Dc))/((1 + exp(-p_ovun2 Dc)) (1 + p_ovun7 exp(p_ovun8 S2)))
 
-In S2 and Dc lone pairs count for light atoms alone. Each half of a bond has half of the bond's energy. The loop also
-leaves what all angles of an atom have in common.
+In S2 and Dc lone pairs count for light atoms alone. Each half of a bond has half of the bond's energy. The
+loop also leaves what all angles of an atom have in common.
 """
 
 from functools import cache
@@ -41,7 +41,7 @@ def coordination_function(backend: str, n_kinds: int, energies: bool) -> Any:
 
     @ti.func
     def of_bonds(i, x, y, over, atoms: ti.template(), bonds: ti.template(), tables: ti.template()):
-        """dE/dBO of the bonds of atom i, for y = dE/dS2 and over = dE/dS1; energies of bonds and C2, and dE/dT of i."""
+        """Bonds of atom i, for y = dE/dS2 and over = dE/dS1: dE/dBO, energies of bonds and C2, dE/dT of i."""
         n, width = atoms.n, bonds.width
         m = n * width
         a = atoms.kind[i]
@@ -117,7 +117,9 @@ def coordination_function(backend: str, n_kinds: int, energies: bool) -> Any:
         bonds.atom[A.SBO_SLOPE * n + i] = slope
 
     @ti.func
-    def coordination(atoms: ti.template(), shift_bits, bonds: ti.template(), tables: ti.template(), status: ti.template()):  # fmt: skip
+    def coordination(
+        atoms: ti.template(), shift_bits, bonds: ti.template(), tables: ti.template(), status: ti.template()
+    ):
         for i in range(atoms.n):
             n, width, m = atoms.n, bonds.width, bonds.places
             if status[GO] == 1:

@@ -1,8 +1,8 @@
 """Sums over all atoms in one order: that of the user's numbers, in pieces and lanes whose number is fixed.
 
-There are `PIECES` pieces of consecutive atoms. Lane k of a piece adds up its atoms k, k + 32, k + 64, ...; then the lanes are added,
-then the pieces, the first one first. On a CPU a thread does a piece, on a GPU a warp does, with a thread for each lane. Both have
-the same bits.
+There are `PIECES` pieces of consecutive atoms. Lane k of a piece adds up its atoms k, k + 32, k + 64, ...;
+then the lanes are added, then the pieces, the first one first. On a CPU a thread does a piece, on a GPU a
+warp does, with a thread for each lane. Both have the same bits.
 """
 
 from typing import Any

@@ -30,7 +30,11 @@ from taichimd.system.state import State
 FIRST_NONBONDED = TERMS.index("van der Waals")
 
 
-@kernel(types_of(ti.f64), bonds=Bonds.only("terms"), results=Results.only("van_der_waals", "coulomb", "polarisation"), bonded=Array("real", "n", "energy of bonded terms, eV"), nonbonded=Array("real", "n", "energy of the others, eV"), status=STATUS)  # fmt: skip
+@kernel(
+    types_of(ti.f64), bonds=Bonds.only("terms"), results=Results.only("van_der_waals", "coulomb",
+    "polarisation"), bonded=Array("real", "n", "energy of bonded terms, eV"), nonbonded=Array("real", "n",
+    "energy of the others, eV"), status=STATUS
+)  # fmt: skip
 def _sum_terms(bonds, results, bonded, nonbonded, status):  # type: ignore[no-untyped-def]
     n = bonded.shape[0]
     for i in range(n):
@@ -141,8 +145,8 @@ class ReaxEvaluator(Evaluator):
         all_of_it, state, bonded = want != FORCE, self._state, self._bonded
         near, first = self._near[0], self._outputs[0]
         call(
-            bonded.kernel(all_of_it), state, verlet, near.near, bonded.bonds, self._tables, control, self._status,
-            first, when, near.number,
+            bonded.kernel(all_of_it), state, verlet, near.near, bonded.bonds, self._tables, control,
+            self._status, first, when, near.number,
         )  # fmt: skip
         kind = STEP if when != ANY_TIME else JUMP if self.jumped else BESIDE
         self.charges.queue(self._near[1].near, verlet.shifts, verlet.shift_bits, self._status, HELD, kind)

@@ -161,7 +161,8 @@ def ReaxFF(  # noqa: N802
 ) -> ForceField:
     """ReaxFF, the reactive force field with bond orders and charge equilibration.
 
-    Energies are in eV, although the file is in kcal/mol. Forces are the exact derivative of the energy at fixed charges.
+    Energies are in eV, although the file is in kcal/mol. Forces are the exact derivative of the energy at
+    fixed charges.
 
         >>> from taichimd import ReaxFF
         >>> ReaxFF("H2O.ffield").cutoff
@@ -169,16 +170,18 @@ def ReaxFF(  # noqa: N802
 
     Args:
         file: a parameter file (ffield), or the name of a shipped one.
-        constants: of the charges' energy: "lammps", "puremd", or "consistent", with which the energy is stationary where
-            charges are equilibrated.
+        constants: of the charges' energy: "lammps", "puremd", or "consistent", with which the energy is
+            stationary where charges are equilibrated.
         charge_tolerance: of the equilibration: sqrt(r M^-1 r)/|b| of its two systems, M their diagonal.
         net_charge: sum of all charges, e.
-        lammps_forces: repeat LAMMPS's forces, which are no gradient where a light atom has a pi bond to a heavy one.
-        tables: take van der Waals and Coulomb terms of pairs from look-up tables, whose errors are those of rounding;
-            else evaluate the formulas.
-        charges: of a step: "converged" to the tolerance, or "extended-lagrangian": one iteration from auxiliary charges that
-            move in time beside the atoms.
-        matrix_precision: of the stored matrix of the equilibration: "float64" or "float32"; all vectors are float64.
+        lammps_forces: repeat LAMMPS's forces, which are no gradient where a light atom has a pi bond to a
+            heavy one.
+        tables: take van der Waals and Coulomb terms of pairs from look-up tables, whose errors are those of
+            rounding; else evaluate the formulas.
+        charges: of a step: "converged" to the tolerance, or "extended-lagrangian": one iteration from
+            auxiliary charges that move in time beside the atoms.
+        matrix_precision: of the stored matrix of the equilibration: "float64" or "float32"; all vectors are
+            float64.
         max_iterations: of one equilibration; one that needs more is a ChargeError.
 
     Raises:
@@ -201,7 +204,10 @@ def ReaxFF(  # noqa: N802
     )
     cutoff = float(ffield.general["swb"])
     table = Table(1, ("cutoff",), {(name,): {"cutoff": cutoff} for name in ffield.names})
-    citation = "A. C. T. van Duin et al., J. Phys. Chem. A 105, 9396 (2001); K. Chenoweth, A. C. T. van Duin, W. A. Goddard, J. Phys. Chem. A 112, 1040 (2008), 10.1021/jp709896w"
+    citation = (
+        "A. C. T. van Duin et al., J. Phys. Chem. A 105, 9396 (2001); K. Chenoweth, A. C. T. van Duin, "
+        "W. A. Goddard, J. Phys. Chem. A 112, 1040 (2008), 10.1021/jp709896w"
+    )
     term = ReaxTerm(
         QUEUED, _Functions(), table, f"ReaxFF {path.name}", citation=citation, source=source_of(path),
         units={"energy": "eV", "length": "angstrom", "charge": "e"}, ffield=ffield, options=options,

@@ -6,9 +6,9 @@ With constant time steps, the polynomial of order k - 1 through k past values ha
 
 The solution s of H s = -chi uses up to four past steps, t of H t = -1 up to three: t changes less.
 
-Place 0 holds the newest solution. A step first moves all solutions by one place; so an evaluation that is repeated at the same
-positions has the same guess, and the same bits. Where atoms have jumped, as between two calls of a calculator, the guess is the last
-solution, and those before it are forgotten.
+Place 0 holds the newest solution. A step first moves all solutions by one place; so an evaluation that is
+repeated at the same positions has the same guess, and the same bits. Where atoms have jumped, as between two
+calls of a calculator, the guess is the last solution, and those before it are forgotten.
 """
 
 from typing import Any
@@ -66,7 +66,7 @@ def move_on(i, past: ti.template()):
 
 @ti.func
 def guess(i, cold_s, cold_t, stepping, past: ti.template()):
-    """First s and t of atom i, and that the solve goes on to the tolerance; `stepping`: what the evaluation is."""
+    """First s and t of atom i; the solve iterates to the tolerance. `stepping`: kind of evaluation."""
     known = ti.cast(past.solved[i], ti.i32)
     if stepping == STEP:
         move_on(i, past)

@@ -2,10 +2,11 @@
 
     E = p_hb1 (1 - exp(-p_hb2 BO_iH)) exp(-p_hb3 (r0/r_Hk + r_Hk/r0 - 2)) sin^4(Theta/2)
 
-Chenoweth, van Duin, Goddard, J. Phys. Chem. A 112, 1040 (2008), equation 18, for r_Hk up to 7.5 angstrom and BO_iH from 0.01
-on. The acceptor may be an image of the donor, but not the donor itself. A thread has a half-bond of H to a donor and
-visits acceptors in the near list; on a GPU eight threads share it. A second loop visits the same bonds from their acceptors,
-for the force on these. Sums have the same bits in any order (`enumerate.row_sums`).
+Chenoweth, van Duin, Goddard, J. Phys. Chem. A 112, 1040 (2008), equation 18, for r_Hk up to 7.5 angstrom and
+BO_iH from 0.01 on. The acceptor may be an image of the donor, but not the donor itself. A thread has a
+half-bond of H to a donor and visits acceptors in the near list; on a GPU eight threads share it. A second
+loop visits the same bonds from their acceptors, for the force on these. Sums have the same bits in any order
+(`enumerate.row_sums`).
 """
 
 from functools import cache
@@ -29,7 +30,7 @@ HYDROGEN, OTHER = 1.0, 2.0
 
 @cache
 def hydrogen_bonds_function(backend: str, n_kinds: int, energies: bool, virials: bool) -> Any:
-    """Device function `hydrogen_bonds`; with `energies` it leaves those, with `virials` it begins the virials of atoms."""
+    """Device function `hydrogen_bonds`. `energies`: it stores energies. `virials`: it starts virials."""
     layout = row_layout(backend)
     place, owner = bond_functions(backend)
     first_row = n_kinds**3 + 1 + n_kinds**4
@@ -57,7 +58,7 @@ def hydrogen_bonds_function(backend: str, n_kinds: int, energies: bool, virials:
 
     @ti.func
     def add_acceptors(sums: ti.template(), t, h, lane, g: ti.template()):
-        """Add dE/dBO, forces on donor and acceptors, and energy of half-bond t of h, for every `many`-th neighbour."""
+        """Add dE/dBO, forces on donor and acceptors, energy: half-bond t of h, each `many`-th neighbour."""
         atoms, near, bonds, tables, shift_bits = g.atoms, g.near, g.bonds, g.tables, g.verlet.shift_bits
         n, m = atoms.n, bonds.places
         donor = bonds.partner[t]

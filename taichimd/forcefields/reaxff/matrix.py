@@ -1,13 +1,15 @@
-"""The matrix of the charge equilibration: a list of the pairs within the cutoff, and what a product with it reads.
+"""The matrix of the charge equilibration: a list of the pairs within the cutoff, and the product with it.
 
-    H_ij = coupling sum over images of K(r_ij)  (i /= j),    H_ii = eta_i + the same sum over images of i itself.
+    H_ij = coupling sum over images of K(r_ij)  (i /= j),    H_ii = eta_i + the same sum over images of i
+    itself.
 
-The list is cut from the near list for each evaluation, in the same order: the entries beyond the cutoff, which depend on skins, are
-gone. So the place of an entry depends on the atoms alone. Nonbonded forces read the list, too. Rows are filled up to whole chunks
-with entries of the value 0.
+The list is cut from the near list for each evaluation, in the same order: the entries beyond the cutoff,
+which depend on skins, are gone. So the place of an entry depends on the atoms alone. Nonbonded forces read
+the list, too. Rows are filled up to whole chunks with entries of the value 0.
 
-Values may be stored in float32. Then the residual of the guess is found while the list is cut, from the values before they are
-rounded: rounding acts on the correction alone, by which the solution differs from the guess.
+Values may be stored in float32. Then the residual of the guess is found while the list is cut, from the
+values before they are rounded: rounding acts on the correction alone, by which the solution differs from the
+guess.
 """
 
 from types import SimpleNamespace
@@ -56,7 +58,9 @@ class Screening(Bundle):
 
 
 def matrix_functions(stored: Any, n_kinds: int, layout: int, near_layout: int, put_close: Any) -> Any:
-    """Device functions `fill` and `product`, which hold their own loops over atoms, `threads` of a row, and whether values are `rounded`.
+    """Device functions `fill` and `product`, `threads` of a row, and whether values are `rounded`.
+
+    Both functions have their own loops over atoms.
 
     Args:
         stored: ti.f64 or ti.f32, of the values.
@@ -91,8 +95,11 @@ def matrix_functions(stored: Any, n_kinds: int, layout: int, near_layout: int, p
         return coulomb_value(r2, a, atoms.kind[entry >> matrix.shift_bits], n_kinds, screening)
 
     @ti.func
-    def cut_alone(sums: ti.template(), x: ti.template(), i, m, atoms: ti.template(), near: ti.template(), shifts: ti.template(), matrix: ti.template(), close: ti.template(), screening: ti.template()):  # fmt: skip
-        """Keep those of the first m entries of atom i that are within the cutoff; how many these are, and how many close atoms."""
+    def cut_alone(
+        sums: ti.template(), x: ti.template(), i, m, atoms: ti.template(), near: ti.template(),
+        shifts: ti.template(), matrix: ti.template(), close: ti.template(), screening: ti.template()
+    ):  # fmt: skip
+        """Keep the entries of atom i, of the first m, within the cutoff; count of them and of close atoms."""
         n, here, a, cutoff2 = atoms.n, atoms.pos[i], atoms.kind[i], screening.cutoff * screening.cutoff
         kept, near_by, reach2 = 0, 0, close.reach * close.reach
         for s in range(m):
@@ -111,7 +118,10 @@ def matrix_functions(stored: Any, n_kinds: int, layout: int, near_layout: int, p
         return ti.Vector([kept, near_by])
 
     @ti.func
-    def cut_shared(sums: ti.template(), x: ti.template(), i, thread, m, atoms: ti.template(), near: ti.template(), shifts: ti.template(), matrix: ti.template(), close: ti.template(), screening: ti.template()):  # fmt: skip
+    def cut_shared(
+        sums: ti.template(), x: ti.template(), i, thread, m, atoms: ti.template(), near: ti.template(),
+        shifts: ti.template(), matrix: ti.template(), close: ti.template(), screening: ti.template()
+    ):  # fmt: skip
         """The same with the threads that share the row. All threads of a warp call it."""
         n, here, a, cutoff2 = atoms.n, atoms.pos[i], atoms.kind[i], screening.cutoff * screening.cutoff
         kept, near_by, reach2, first = 0, 0, close.reach * close.reach, thread % many
@@ -140,7 +150,11 @@ def matrix_functions(stored: Any, n_kinds: int, layout: int, near_layout: int, p
         return ti.Vector([kept, near_by])
 
     @computed_in(ti.f64)
-    def fill(threads, atoms: ti.template(), near: ti.template(), shifts: ti.template(), matrix: ti.template(), close: ti.template(), screening: ti.template(), elements: ti.template(), v: ti.template(), flags: ti.template()):  # fmt: skip
+    def fill(
+        threads, atoms: ti.template(), near: ti.template(), shifts: ti.template(), matrix: ti.template(),
+        close: ti.template(), screening: ti.template(), elements: ti.template(), v: ti.template(),
+        flags: ti.template()
+    ):  # fmt: skip
         """Cut the list and work out its values, if the first flag is 0. `threads`: of the loop, whole warps.
 
         Of rounded values, also leave w = H z with those that are not.
@@ -171,7 +185,9 @@ def matrix_functions(stored: Any, n_kinds: int, layout: int, near_layout: int, p
         return ti.cast(matrix.values[at], ti.f64) * x[matrix.entries[at] >> matrix.shift_bits]
 
     @ti.func
-    def add_products(sums: ti.template(), i, first, step: ti.template(), n, matrix: ti.template(), x: ti.template()):  # fmt: skip
+    def add_products(
+        sums: ti.template(), i, first, step: ti.template(), n, matrix: ti.template(), x: ti.template()
+    ):
         """Add `AHEAD` entries of the row of atom i, from `first` on."""
         parts = [entry_product(i, first + k * step, n, matrix, x) for k in ti.static(range(AHEAD))]
         for k in ti.static(range(AHEAD)):

@@ -1,7 +1,8 @@
 """Van der Waals, Coulomb and polarisation: energies, forces and virials at given charges.
 
-All pairs within the cutoff have U(r) + coulomb q_i q_j K(r) (`pairs`), images and bonded pairs included. Each atom has the
-polarisation energy chi q + eta q^2/2. Forces are the derivative at fixed charges. Sums over a row have the order of `enumerate.row_sums`.
+All pairs within the cutoff have U(r) + coulomb q_i q_j K(r) (`pairs`), images and bonded pairs included. Each
+atom has the polarisation energy chi q + eta q^2/2. Forces are the derivative at fixed charges. Sums over a
+row have the order of `enumerate.row_sums`.
 """
 
 from functools import cache
@@ -57,7 +58,7 @@ class Results(Bundle):
 
 @cache
 def nonbonded_kernels(real: Any, stored: Any, n_kinds: int, backend: str, form: Form, tabulated: bool) -> Any:
-    """Kernels `forces` and `everything`, for one precision, number of kinds and form of the van der Waals energy.
+    """Kernels `forces` and `everything` for a precision, number of kinds and van der Waals form.
 
     `tabulated`: pairs are looked up; then the kernels take a `Look` for `Shapes`.
     """
@@ -173,7 +174,7 @@ class Nonbonded:
     ) -> None:
         if form.shielded and not exponent > 0.0:
             raise SettingsError(
-                f"general parameter 29 (p_vdW1) is {exponent}, expected more than 0; correct the parameter file"
+                f"general parameter 29 (p_vdW1) is {exponent}, expected more than 0; correct the file"
             )
         if intervals is not None and intervals < LEAST_INTERVALS:
             raise SettingsError(
@@ -209,7 +210,9 @@ class Nonbonded:
         )
 
     def queue(self, shifts: Any, want: int) -> None:
-        """Queue an evaluation with the charges and the pairs of the last solve; it does nothing if there are none.
+        """Queue an evaluation with the charges and the pairs of the last solve.
+
+        Without pairs it does nothing.
 
         Args:
             shifts: vectors of images by code.
@@ -218,7 +221,8 @@ class Nonbonded:
         run = self._kernels.everything if want == ALL else self._kernels.forces
         of = self._charges
         given = Given(
-            self._threads, self._state, shifts, of.matrix, of.charge, self._shapes, of.screening, self.constants, of.elements, of.progress
+            self._threads, self._state, shifts, of.matrix, of.charge, self._shapes, of.screening,
+            self.constants, of.elements, of.progress,
         )  # fmt: skip
         with literals(self._state.real), grid(self._blocks):
             run(given, self.results)

@@ -1,9 +1,10 @@
 """Look-up tables of nonbonded pairs: polynomials of fifth order between equidistant distances.
 
-In an interval of length h = cutoff/intervals, at t = r/h - k from 0 to 1, a function has the polynomial that agrees with it and its
-slope at t = 0, 1/2 and 1 (Hermite interpolation). The error falls with h^6 in energies. The slope is that of the polynomial, so
-forces are the derivative of the energy of the table; their error falls with h^5. A device makes the table with the functions of
-`pairs`: the same bits on each. Of water, 1,000 intervals up to 10 angstrom have errors of 1e-14 of the energy and 2e-11 eV/angstrom.
+In an interval of length h = cutoff/intervals, at t = r/h - k from 0 to 1, a function has the polynomial that
+agrees with it and its slope at t = 0, 1/2 and 1 (Hermite interpolation). The error falls with h^6 in
+energies. The slope is that of the polynomial, so forces are the derivative of the energy of the table; their
+error falls with h^5. A device makes the table with the functions of `pairs`: the same bits on each. Of water,
+1,000 intervals up to 10 angstrom have errors of 1e-14 of the energy and 2e-11 eV/angstrom.
 """
 
 from functools import cache
@@ -54,7 +55,10 @@ def fill_kernel(form: Form) -> Any:
         step = ti.sqrt(r2) / look.per_angstrom
         return ti.Vector([u, w * step, c, dc * step])
 
-    @kernel(types_of(ti.f64), n_kinds=Number("i32", "species"), look=Look, shapes=Shapes, screening=Screening.only("lower", "inverse_width"))  # fmt: skip
+    @kernel(
+        types_of(ti.f64), n_kinds=Number("i32", "species"), look=Look, shapes=Shapes,
+        screening=Screening.only("lower", "inverse_width")
+    )  # fmt: skip
     def fill(n_kinds, look, shapes, screening):
         for place in range(n_kinds * n_kinds * look.intervals):
             row, k = place // look.intervals, place % look.intervals

@@ -4,8 +4,9 @@
     rho = (r^p + gamma_w^-p)^(1/p), or r without shielding,
     wall = e_core exp(a_core (1 - r/r_core)),   dispersion = -C/(r^6 + R^6):
 
-K. Chenoweth, A. C. T. van Duin, W. A. Goddard, J. Phys. Chem. A 112, 1040 (2008), supporting information; dispersion: L. Liu,
-Y. Liu, S. V. Zybin, H. Sun, W. A. Goddard, J. Phys. Chem. A 115, 11016 (2011). K(r): `taper`.
+K. Chenoweth, A. C. T. van Duin, W. A. Goddard, J. Phys. Chem. A 112, 1040 (2008), supporting information;
+dispersion: L. Liu, Y. Liu, S. V. Zybin, H. Sun, W. A. Goddard, J. Phys. Chem. A 115, 11016 (2011). K(r):
+`taper`.
 """
 
 from collections.abc import Mapping
@@ -25,9 +26,10 @@ Values = NDArray[np.float64]
 PAIR = ("depth", "half_alpha", "steepness", "shield", "inverse_gamma3")
 WALL = ("wall", "wall_alpha", "wall_steepness")
 DISPERSION = ("dispersion", "dispersion_radius6")
-"""Columns of the table. half_alpha - steepness rho is x/2; wall energy is wall exp(wall_alpha - wall_steepness r)."""
+"""Columns of the table: x/2 = half_alpha - steepness rho, wall energy = wall exp(wall_alpha - wall_steepness
+r)."""
 LEAST_R2 = 1e-20
-"""Square of the distance, angstrom^2, that atoms on top of each other count as: there the force is zero, not undefined."""
+"""Smallest squared distance, angstrom^2: for atoms at one place the force is zero instead of undefined."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +54,9 @@ def pair_table(pairs: Mapping[str, Values], form: Form, exponent: float) -> Valu
     """Parameters by kinds, as device functions read them.
 
     Args:
-        pairs: (kinds, kinds) of each: D (eV), alpha, r_vdW (angstrom), gamma_w (1/angstrom), gamma3 (angstrom^3), and r_core
-            (angstrom), e_core (eV), a_core with a wall, C_lg (eV angstrom^6), R_lg6 (angstrom^6) with dispersion.
+        pairs: (kinds, kinds) of each: D (eV), alpha, r_vdW (angstrom), gamma_w (1/angstrom), gamma3
+            (angstrom^3), and r_core (angstrom), e_core (eV), a_core with a wall, C_lg (eV angstrom^6), R_lg6
+            (angstrom^6) with dispersion.
         form: parts that there are.
         exponent: p of the shielding.
 

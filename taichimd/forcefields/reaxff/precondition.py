@@ -1,10 +1,11 @@
 """Preconditioner of the charge equilibration: a factorised approximate inverse of the matrix.
 
-M^-1 = G^T G with a lower triangular G (L. Yu. Kolotilina, A. Yu. Yeremin, SIAM J. Matrix Anal. Appl. 14, 45 (1993)): row i of G has
-entries for atom i and the atoms j with smaller numbers that are close to it. With A the matrix of these atoms, i the last one, and
-A = L L^T, the row is the solution of L^T g = (0, ..., 0, 1). So M is symmetric and positive whatever the rows are. Close atoms are
-those within a radius, in the order of the user's numbers; an atom with more than `MOST` has a row of its diagonal alone, as if nothing were
-close. The matrix of close atoms has one image of each, which makes the preconditioner worse, not wrong.
+M^-1 = G^T G with a lower triangular G (L. Yu. Kolotilina, A. Yu. Yeremin, SIAM J. Matrix Anal. Appl. 14, 45
+(1993)): row i of G has entries for atom i and the atoms j with smaller numbers that are close to it. With A
+the matrix of these atoms, i the last one, and A = L L^T, the row is the solution of L^T g = (0, ..., 0, 1).
+So M is symmetric and positive whatever the rows are. Close atoms are those within a radius, in the order of
+the user's numbers; an atom with more than `MOST` has a row of its diagonal alone, as if nothing were close.
+The matrix of close atoms has one image of each, which makes the preconditioner worse, not wrong.
 
 Made anew for each evaluation: so it depends on the positions alone.
 """
@@ -23,7 +24,7 @@ MOST = 24
 SIZE = 12
 """Largest matrix that is factorised: that of the first close atoms with smaller numbers, and of the atom."""
 LEAST = 0.01
-"""Smallest part of a diagonal element that a factorisation may leave: with less the row is the diagonal alone."""
+"""Smallest fraction of a diagonal element after factorisation. Below it the row is the diagonal alone."""
 
 
 class Close(Bundle):
@@ -39,7 +40,7 @@ class Close(Bundle):
 
 
 def factor_functions(n_kinds: int, layout: int) -> Any:
-    """Device functions `put`, for one entry, and `factorise` and `apply`, which hold their own loops over atoms.
+    """Device functions `put` of an entry, and `factorise` and `apply`, which have their own loops over atoms.
 
     Args:
         n_kinds: species.
@@ -64,21 +65,24 @@ def factor_functions(n_kinds: int, layout: int) -> Any:
 
     @ti.func
     def put_in_order(i, n, shift_bits, ident: ti.template(), close: ti.template()):
-        """Close atoms of atom i in the order of the user's numbers, then of images, whatever that of the near list."""
+        """Close atoms of atom i in the order of the user's numbers and images, not of the near list."""
         for s in range(1, usable(i, close)):
             entry = close.entries[slot(i, s, n, MOST, layout)]
             insert(i, s, entry, n, MOST, shift_bits, ident, close.entries, layout)
 
     @ti.func
     def is_used(i, s, j, n, shift_bits, close: ti.template()):
-        """Whether slot s of atom i, with atom j, has a factor: of images of one atom the first, and not of an atom with too many."""
+        """Whether slot s of atom i (atom j) has a factor: the first image does, if atoms are not too many."""
         first = True
         if s > 0:
             first = atom_at(i, s - 1, n, shift_bits, close) != j
         return first and close.count[j] <= MOST
 
     @ti.func
-    def factor_row(i, shift_bits, atoms: ti.template(), shifts: ti.template(), close: ti.template(), screening: ti.template(), elements: ti.template()):  # fmt: skip
+    def factor_row(
+        i, shift_bits, atoms: ti.template(), shifts: ti.template(), close: ti.template(),
+        screening: ti.template(), elements: ti.template()
+    ):  # fmt: skip
         """Row i of G, into the slots of atoms with smaller numbers; 0 for the others."""
         n, here, ident = atoms.n, atoms.pos[i], atoms.ident[i]
         slots, kinds = ti.Vector.zero(ti.i32, SIZE), ti.Vector.zero(ti.i32, SIZE)
@@ -150,7 +154,10 @@ def factor_functions(n_kinds: int, layout: int) -> Any:
                 close.factors[slot(i, s, n, MOST, layout)] = value
 
     @computed_in(ti.f64)
-    def factorise(atoms: ti.template(), matrix: ti.template(), shifts: ti.template(), close: ti.template(), screening: ti.template(), elements: ti.template(), flags: ti.template()):  # fmt: skip
+    def factorise(
+        atoms: ti.template(), matrix: ti.template(), shifts: ti.template(), close: ti.template(),
+        screening: ti.template(), elements: ti.template(), flags: ti.template()
+    ):  # fmt: skip
         for i in range(atoms.n):
             if flags[0] == 0:
                 put_in_order(i, atoms.n, matrix.shift_bits, atoms.ident, close)
@@ -172,7 +179,10 @@ def factor_functions(n_kinds: int, layout: int) -> Any:
         return total
 
     @computed_in(ti.f64)
-    def apply(atoms: ti.template(), matrix: ti.template(), close: ti.template(), v: ti.template(), flags: ti.template()):  # fmt: skip
+    def apply(
+        atoms: ti.template(), matrix: ti.template(), close: ti.template(), v: ti.template(),
+        flags: ti.template()
+    ):  # fmt: skip
         """Find z = G^T G r."""
         for i in range(atoms.n):
             if flags[0] == 0:

@@ -133,8 +133,8 @@ def _check_atom(ffield: FField, kind: int) -> None:
     for name in ("r_vdW", "gamma", "eta", "mass"):
         if atom[name] <= 0.0:
             raise ParameterFileError(
-                f"{ffield.path} line {atom.line}: {name} of {ffield.names[kind - 1]} is {digits(atom[name])}, "
-                "expected above 0"
+                f"{ffield.path} line {atom.line}: {name} of {ffield.names[kind - 1]} is "
+                f"{digits(atom[name])}, expected above 0"
             )
 
 

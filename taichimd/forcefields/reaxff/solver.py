@@ -2,15 +2,15 @@
 
     H s = -chi,  H t = -1,  q = s - (sum s - Q)/(sum t) t:
 
-A. Nakano, Comput. Phys. Commun. 104, 59 (1997). Conjugate gradients with a single reduction (A. T. Chronopoulos, C. W. Gear,
-J. Comput. Appl. Math. 25, 153 (1989)): one read of the matrix serves both columns. With the residual r = b - H x, z = M^-1 r
-(`precondition`) and w = H z,
+A. Nakano, Comput. Phys. Commun. 104, 59 (1997). Conjugate gradients with a single reduction (A. T.
+Chronopoulos, C. W. Gear, J. Comput. Appl. Math. 25, 153 (1989)): one read of the matrix serves both columns.
+With the residual r = b - H x, z = M^-1 r (`precondition`) and w = H z,
 
     gamma = r.z,  delta = w.z,  beta = gamma/gamma_old,  alpha = gamma/(delta - beta gamma/alpha_old),
     p = z + beta p,  h = w + beta h,  x = x + alpha p,  r = r - alpha h.
 
-The norm is sqrt(sum of r^2/eta)/|b|. Both columns go on until both are within the tolerance. An iteration is five loops: product,
-sums of pieces (`dots`), what follows from the totals, and two of the preconditioner.
+The norm is sqrt(sum of r^2/eta)/|b|. Both columns go on until both are within the tolerance. An iteration is
+five loops: product, sums of pieces (`dots`), what follows from the totals, and two of the preconditioner.
 """
 
 from functools import cache
@@ -30,8 +30,8 @@ from taichimd.neighbours.rows import WARP, NearRows, body_layout, row_layout
 
 STATUS, ITERATIONS, SOLVES, ALL_ITERATIONS, ONCE = range(5)
 GOING, SOLVED, TOO_MANY, INDEFINITE, ASTRAY, FROZEN = range(6)
-"""Of a solve: not ended yet; within the tolerance, or done once; as many iterations as allowed; a matrix that is not positive; a
-guess of the extended Lagrangian that is too far from the solution; not begun."""
+"""Of a solve: not ended yet; within the tolerance, or done once; as many iterations as allowed; a matrix that
+is not positive; a guess of the extended Lagrangian that is too far from the solution; not begun."""
 MOST_ASTRAY = 0.1
 """Residual, as that of the tolerance, of such a guess."""
 GAMMA, ALPHA, OLD_GAMMA, OLD_ALPHA, NORM2 = range(5)
@@ -114,8 +114,8 @@ def solver_kernels(
 ) -> Any:
     """Kernels of a solve, for one precision.
 
-    Where kernels loop on the device, `solve` is all of it. Elsewhere these are `begin`, `cut`, `iterate` as often as needed, and
-    `finish`; `iterate` and `finish` do nothing if there is nothing for them to do.
+    Where kernels loop on the device, `solve` is all of it. Elsewhere these are `begin`, `cut`, `iterate` as
+    often as needed, and `finish`; `iterate` and `finish` do nothing if there is nothing for them to do.
 
     Args:
         real: type of positions and charges.
@@ -214,7 +214,7 @@ def solver_kernels(
 
     @ti.func
     def coefficients(progress: ti.template()):
-        """Status, alpha, beta, gamma and sum of r^2/eta of this iteration, the same for every thread that asks."""
+        """Status, alpha, beta, gamma and sum of r^2/eta of this iteration, the same for every thread."""
         total = total_of(progress.partial)
         gamma, delta = ti.Vector([total[0], total[1]]), ti.Vector([total[2], total[3]])
         alpha, beta = ti.Vector.zero(ti.f64, 2), ti.Vector.zero(ti.f64, 2)
@@ -332,12 +332,18 @@ def solver_kernels(
 
         return SimpleNamespace(solve=solve)
 
-    @kernel(types, g=Solver.only("elements", atoms=Sites.only("n", "kind"), v=Vectors.only("x", "z"), progress=Progress.only("flags", "scalars")), **start)  # type: ignore[arg-type]  # fmt: skip
+    vectors, flags = Vectors.only("x", "z"), Progress.only("flags", "scalars")
+    sites = Sites.only("n", "kind")
+
+    @kernel(types, g=Solver.only("elements", atoms=sites, v=vectors, progress=flags), **start)  # type: ignore[arg-type]
     def begin(g, past, control, frozen, stepping):
         """The first guess, if control says that there is something to do."""
         first_guess(g, past, control, frozen, stepping)
 
-    @kernel(types, graph=True, g=Solver.only("threads", "atoms", "elements", "matrix", "close", "screening", v=Vectors.only("r", "u", "z", "w", "p", "h"), progress=Progress.only("flags")), **rows)  # fmt: skip
+    @kernel(
+        types, graph=True, g=Solver.only("threads", "atoms", "elements", "matrix", "close", "screening",
+        v=Vectors.only("r", "u", "z", "w", "p", "h"), progress=Progress.only("flags")), **rows
+    )  # fmt: skip
     def cut(g, near, shifts):
         """The matrix, its preconditioner, and the residual of the first guess."""
         open_solve(near, shifts, g)
@@ -348,7 +354,10 @@ def solver_kernels(
         for _ in ti.static(range(ROUNDS)):
             iteration(g, None)
 
-    @kernel(types, graph=True, g=Solver.only("chunks", atoms=Sites.only("n", "sorted_of"), v=Vectors.only("x"), progress=Progress.only("flags", "partial")), past=history.only("s0", "t0"), charge=CHARGE, net=net)  # fmt: skip
+    @kernel(
+        types, graph=True, g=Solver.only("chunks", atoms=Sites.only("n", "sorted_of"), v=Vectors.only("x"),
+        progress=Progress.only("flags", "partial")), past=history.only("s0", "t0"), charge=CHARGE, net=net
+    )  # fmt: skip
     def finish(g, past, charge, net):
         """Charges of a solve that has ended well."""
         end(net, past, charge, g)

@@ -79,7 +79,8 @@ def _general(ffield: FField) -> Iterator[Finding]:
             value = ffield.general[name]
             yield (
                 (),
-                f"general parameter {number} ({name}) is {digits(value)}, usual: {digits(low)} to {digits(high)}",
+                f"general parameter {number} ({name}) is {digits(value)}, "
+                f"usual: {digits(low)} to {digits(high)}",
             )
 
 
@@ -116,8 +117,8 @@ def _masses(ffield: FField) -> Iterator[Finding]:
     if ffield.general["p_trip1"] != 0.0 and masses != (12.0, 15.999):
         yield (
             (carbon + 1, oxygen + 1),
-            f"masses of C and O are {digits(masses[0])} and {digits(masses[1])}: C-O has no triple-bond term, for which "
-            "they must be 12 and 15.999",
+            f"masses of C and O are {digits(masses[0])} and {digits(masses[1])}: C-O has no triple-bond "
+            "term, for which they must be 12 and 15.999",
         )
 
 
@@ -159,8 +160,8 @@ def _bond_orders(ffield: FField) -> Iterator[Finding]:
             if radius > 0.0 and not (bond[factor] < 0.0 < bond[power]):
                 yield (
                     bond.types,
-                    f"{where} does not fall with the distance: {factor} is {digits(bond[factor])} and {power} "
-                    f"{digits(bond[power])}, expected one below and one above 0",
+                    f"{where} does not fall with the distance: {factor} is {digits(bond[factor])} and "
+                    f"{power} {digits(bond[power])}, expected one below and one above 0",
                 )
                 break
             if radius > 0.0:

@@ -33,9 +33,13 @@ def device_tables(parameters: Parameters, real: Any) -> Tables:
     pair = np.concatenate([parameters.pair, bond_reaches(parameters)[..., None]], axis=2)
     rows = (parameters.angle_first, parameters.torsion_row, parameters.hydrogen_row)
     made = {
-        "general": np.array([parameters.general[name] for name in OF_ALL]), "atom": parameters.atom, "pair": pair, "angle": parameters.angle,
-        "torsion": parameters.torsion, "hydrogen": parameters.hydrogen,
-    }  # fmt: skip
+        "general": np.array([parameters.general[name] for name in OF_ALL]),
+        "atom": parameters.atom,
+        "pair": pair,
+        "angle": parameters.angle,
+        "torsion": parameters.torsion,
+        "hydrogen": parameters.hydrogen,
+    }
     arrays = {name: _array(values, real) for name, values in made.items()}
     return Tables(**arrays, rows=_array(np.concatenate([np.ravel(r) for r in rows]), ti.i32))
 

@@ -3,9 +3,9 @@
     Tap(r) = 20 u^7 - 70 u^6 + 84 u^5 - 35 u^4 + 1,  u = (r - lower)/(upper - lower),
     K(r) = Tap(r) (r^3 + gamma^-3)^(-1/3):
 
-A. C. T. van Duin, S. Dasgupta, F. Lorant, W. A. Goddard, J. Phys. Chem. A 105, 9396 (2001); the taper, whose first three
-derivatives are zero at both ends: the supporting information of K. Chenoweth, A. C. T. van Duin, W. A. Goddard, J. Phys. Chem. A
-112, 1040 (2008).
+A. C. T. van Duin, S. Dasgupta, F. Lorant, W. A. Goddard, J. Phys. Chem. A 105, 9396 (2001); the taper, whose
+first three derivatives are zero at both ends: the supporting information of K. Chenoweth, A. C. T. van Duin,
+W. A. Goddard, J. Phys. Chem. A 112, 1040 (2008).
 """
 
 from taichimd.core.math import inverse_cube_root

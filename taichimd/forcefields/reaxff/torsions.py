@@ -4,10 +4,11 @@
                 + V2 exp(p_tor1 (2 - BO_p,jk - f11)^2) (1 - cos 2w) + V3 (1 + cos 3w))
     E_conjugation = f12 p_cot1 (1 + (cos^2 w - 1) sin(Theta_ijk) sin(Theta_jkl))
 
-Chenoweth, van Duin, Goddard, J. Phys. Chem. A 112, 1040 (2008), equations 16 and 17, with bond orders less 0.001. A thread
-has a half-bond (j, s) to k and visits the other bonds of j and of k. So each torsion is visited from both halves of its
-centre bond. Each visit takes the force on its own outer atom i, and half of what belongs to the centre. A thread leaves
-what acts on the bond ij in `ends`, with the centre bond's half: that of ij adds it up (`chain`).
+Chenoweth, van Duin, Goddard, J. Phys. Chem. A 112, 1040 (2008), equations 16 and 17, with bond orders less
+0.001. A thread has a half-bond (j, s) to k and visits the other bonds of j and of k. So each torsion is
+visited from both halves of its centre bond. Each visit takes the force on its own outer atom i, and half of
+what belongs to the centre. A thread leaves what acts on the bond ij in `ends`, with the centre bond's half:
+that of ij adds it up (`chain`).
 """
 
 from functools import cache
@@ -39,7 +40,9 @@ def torsions_function(backend: str, n_kinds: int, energies: bool) -> Any:
     first_row = n_kinds**3 + 1
 
     @ti.func
-    def torsions(atoms: ti.template(), shift_bits, bonds: ti.template(), tables: ti.template(), status: ti.template()):  # fmt: skip
+    def torsions(
+        atoms: ti.template(), shift_bits, bonds: ti.template(), tables: ti.template(), status: ti.template()
+    ):
         for t in range(bonds.places):
             n, width, m = atoms.n, bonds.width, bonds.places
             j, s = owner(t, n, width)
@@ -123,7 +126,8 @@ def torsions_function(backend: str, n_kinds: int, energies: bool) -> Any:
                                 p_tor1 = tables.torsion[p + OfTorsion.p_tor1]
                                 v2 = tables.torsion[p + OfTorsion.V2] * exp(p_tor1 * y * y)
                                 sin2 = sin_w * sin_w
-                                # cos 2w = 1 - 2 sin^2, cos 3w = cos (1 - 4 sin^2), sin 3w = sin (3 - 4 sin^2).
+                                # cos 2w = 1 - 2 sin^2, cos 3w = cos (1 - 4 sin^2), sin 3w = sin (3 - 4
+                                # sin^2).
                                 of_w = 0.5 * (
                                     v1 * (1.0 + cos_w)
                                     + v2 * (2.0 * sin2)

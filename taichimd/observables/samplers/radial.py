@@ -219,7 +219,8 @@ class RadialHistogram:
         """
         if np.shape(saved.get("counts", MISSING)) != self._before.shape:
             raise AnalysisError(
-                f"saved histogram has the shape {np.shape(saved.get('counts', MISSING))}, expected {self._before.shape}"
+                f"saved histogram has the shape {np.shape(saved.get('counts', MISSING))}, "
+                f"expected {self._before.shape}"
             )
         frames = int(saved_array(saved, "frames", "i"))
         before = saved_array(saved, "counts", "i", *self._before.shape)

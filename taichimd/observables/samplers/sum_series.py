@@ -1,8 +1,8 @@
 """Sums over atoms, sample after sample, kept on the device and fetched rarely: heat current, stress.
 
-Each sample leaves the sums of `taichimd.program.totals` over pieces of atoms in a buffer; the host adds the pieces up,
-exactly rounded, when the buffer is full. So a sample has the bits of `Engine.heat_current`, whatever the spatial
-order, the thread count and (quadrants) the backend, and costs one kernel call.
+Each sample leaves the sums of `taichimd.program.totals` over pieces of atoms in a buffer; the host adds the
+pieces up, exactly rounded, when the buffer is full. So a sample has the bits of `Engine.heat_current`,
+whatever the spatial order, the thread count and (quadrants) the backend, and costs one kernel call.
 """
 
 from math import fsum
@@ -27,9 +27,9 @@ class SumSeries:
     """A time series of sums over n atoms.
 
     Args:
-        what: "heat": heat current, potential part x y z, kinetic part x y z (eV angstrom / internal time), and
-            kinetic energy (eV). "stress": -volume * stress with its kinetic part, xx yy zz yz xz xy, and kinetic
-            energy (eV).
+        what: "heat": heat current, potential part x y z, kinetic part x y z (eV angstrom / internal time),
+            and kinetic energy (eV). "stress": -volume * stress with its kinetic part, xx yy zz yz xz xy, and
+            kinetic energy (eV).
         n: number of atoms.
 
     Raises:

@@ -212,8 +212,8 @@ class TimeCorrelation:
         """Add one sample; call at equal time intervals.
 
         Args:
-            atoms: n, pos (angstrom, never wrapped), vel (angstrom / internal time) and ident in spatial order,
-                as `State` has them.
+            atoms: n, pos (angstrom, never wrapped), vel (angstrom / internal time) and ident in spatial
+                order, as `State` has them.
             centre: positions and velocities count relative to it.
 
         Raises:
@@ -242,8 +242,9 @@ class TimeCorrelation:
         if self._sums.overflow.to_numpy()[0]:
             displacement, speed = self._range
             raise AnalysisError(
-                f"an atom moved more than {displacement:g} Å or faster than {speed:g} Å per internal time in one "
-                "direction within the window, or a coordinate is not finite: shorten the window (--observe-window)"
+                f"an atom moved more than {displacement:g} Å or faster than {speed:g} Å per internal time in "
+                "one direction within the window, or a coordinate is not finite: shorten the window "
+                "(--observe-window)"
             )
         for total, sums in zip(self._totals, (self._sums.squares, self._sums.products), strict=True):
             total += sums.to_numpy()
@@ -296,7 +297,8 @@ class TimeCorrelation:
         for name, shape in expected.items():
             if np.shape(saved.get(name, MISSING)) != shape:
                 raise AnalysisError(
-                    f"saved time correlation: {name} has the shape {np.shape(saved.get(name, MISSING))}, expected {shape}"
+                    f"saved time correlation: {name} has the shape {np.shape(saved.get(name, MISSING))}, "
+                    f"expected {shape}"
                 )
         samples = int(saved_array(saved, "samples", "i"))
         origins = saved_array(saved, "origins", "i", *self._origins.shape).astype(np.int64)

@@ -44,7 +44,7 @@ def close_function(
 
     @ti.func
     def close(at, ahead, s: ti.template()):
-        """What a thermostat of the whole system, or a barostat, does between the half kicks; second half kick, drift."""
+        """Action of a global thermostat or barostat between the half kicks, then second half kick, drift."""
         if ti.static(by_component):
             for k in range(systems_of(s) * 2 * thermostat.parts):
                 if s.control[at] == 0:

@@ -17,14 +17,16 @@ def drift_function(coupling: Coupling, thermostat: Any, box: Any, near_list: boo
         thermostat: its functions.
         box: functions of the cell.
         near_list: whether force loops read a near list.
-        note: function that notes atoms which have gone far, where a list serves until it lacks a pair; or None.
+        note: function that notes atoms which have gone far, where a list serves until it lacks a pair; or
+            None.
     """
     outdated = Control.stale if near_list else Control.rebuild
 
     @ti.func
     def drift(i, v, ahead, deforming, s: ti.template(), there: ti.template(), frozen):
-        """Move atom i of a step (`compiled.StepView`) to an array `there`, `ahead` steps into a pass; flag what the move breaks.
+        """Move atom i to the array `there`, `ahead` steps into a pass; flag a list that the move outdates.
 
+        `s` is a `compiled.StepView`.
         A comparison with NaN is false, hence the `not`.
         """
         n, dt = s.n, s.dt

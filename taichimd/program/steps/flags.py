@@ -1,7 +1,8 @@
 """Which steps of a pass are to be done: flags and counters that kernels keep between their loops.
 
-A pass is as many steps as a kernel unrolls. If a barostat does not act in every step, a step in which it acts follows them.
-A step that breaks something freezes those that follow: no step is done with an outdated list, none twice.
+A pass is as many steps as a kernel unrolls. If a barostat does not act in every step, a step in which it acts
+follows them. A step that breaks something freezes those that follow: no step is done with an outdated list,
+none twice.
 """
 
 from dataclasses import dataclass
@@ -103,8 +104,9 @@ def pass_functions(
 
     @ti.func
     def open_pass(control: ti.template(), going: ti.template(), acting: ti.template(), ledger: ti.template()):
-        """Which of the next `unroll` steps are to be done; `going` says whether any is. Or it is a barostat's turn. Serial.
+        """Decide which of the next `unroll` steps are to be done; `going` says whether any is. Serial.
 
+        If it is the turn of a barostat, none of them is.
         `acting`, or None: after a barostat's action, whether more can be done with these lists.
         """
         # All is read before anything is written: what is read after a write is fetched again.
@@ -134,7 +136,10 @@ def pass_functions(
 
     @ti.func
     def open_finish(ends, control: ti.template()):
-        """Whether forces can be computed and, where they end a run, none of its steps is left and none has failed. Serial."""
+        """Whether forces can be computed and, at the end of a run, no step is left and none has failed.
+
+        Serial.
+        """
         held = ti.cast(control[Control.rebuild] != 0, ti.i32)
         if ends:
             held |= ti.cast(control[Control.remaining] != 0, ti.i32) | ti.cast(

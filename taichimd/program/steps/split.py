@@ -1,7 +1,7 @@
 """A step as a sequence of kernels, for sums of more groups than one kernel can take.
 
-Each group has a kernel that cuts its near list and one that computes its forces. One more adds these up and moves the
-atoms. The loops are those of the plain stepper (`step`), so the bits are the same.
+Each group has a kernel that cuts its near list and one that computes its forces. One more adds these up and
+moves the atoms. The loops are those of the plain stepper (`step`), so the bits are the same.
 """
 
 from taichimd.core.arguments import Kernel, KernelQueue, kernel

@@ -1,7 +1,7 @@
 """The steps of a pass: forces, half kick, half kick, drift, in as few loops over atoms as there can be.
 
-`variants` has a row for each way to do a step. The device functions are written once: they read the fields of the row that
-they are compiled for. `verlet` says how steps follow each other.
+`variants` has a row for each way to do a step. The device functions are written once: they read the fields of
+the row that they are compiled for. `verlet` says how steps follow each other.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,8 @@ class OneStep:
 
     Attributes:
         step: `(at, ahead, s, there, outputs)`, unless control[at] says no.
-        of_group: forces of a group, each pass in loops of its own. kicks: what comes after the forces of all groups.
+        of_group: forces of a group, each pass in loops of its own. kicks: what comes after the forces of all
+            groups.
     """
 
     step: DeviceFunction

@@ -1,4 +1,4 @@
-"""The ways to do a step: which loops over atoms there are, and which of them moves an atom; and the choice among them."""
+"""The ways to do a step: the loops over atoms, which of them moves an atom, and the choice among the ways."""
 
 from dataclasses import dataclass
 
@@ -13,8 +13,10 @@ class StepVariant:
         chosen: when.
         loops: over atoms, in their order; a bar separates two.
         fused: the last loop over tuples takes the force of a single group straight to the velocity.
-        kicks_in_pair_loop: the threads that find the force on an atom together kick the atom in the same loop.
-        moves_to_spare: the loop that kicks moves atoms to a spare array, and that of the next step moves them back.
+        kicks_in_pair_loop: the threads that find the force on an atom together kick the atom in the same
+            loop.
+        moves_to_spare: the loop that kicks moves atoms to a spare array, and that of the next step moves them
+            back.
         moves_in_own_loop: atoms move in a loop after that which kicks.
         acts: between the half kicks something acts on the whole system; the second kick moves atoms.
     """
@@ -33,18 +35,58 @@ class StepVariant:
         return not (self.moves_in_own_loop or self.acts)
 
 
-# fmt: off
-PLAIN = StepVariant("several groups, a term of passes, a queued group, or fused = False", "forces of each group | both kicks, drift", fused=False)
-PLAIN_ACTION = StepVariant("the same, if something acts on the whole system", "forces of each group | first kick | action | second kick, drift", fused=False, acts=True)
-PAIRS = StepVariant("pairs alone: one thread for an atom, all pairs, or a driving force, which needs virials", "forces | both kicks, drift")
-PAIRS_ACTION = StepVariant("pairs alone, and something acts on the whole system", "forces | first kick | action | second kick, drift", acts=True)
-PAIR_KICKS = StepVariant("pairs alone, several threads for an atom; unpaired steps, or Langevin, which counts energies with one thread for an atom", "forces, both kicks | drift", kicks_in_pair_loop=True, moves_in_own_loop=True)
-PAIR_KICKS_SWAP = StepVariant("pairs alone, several threads for an atom, steps in pairs", "forces, both kicks, drift", kicks_in_pair_loop=True, moves_to_spare=True)
-BODIES = StepVariant("three-body terms whose sum over neighbours reads no positions", "partial forces | sum, both kicks, drift")
-BODIES_ACTION = StepVariant("three-body terms, and something acts on the whole system", "partial forces | sum, first kick | action | second kick, drift", acts=True)
-BODIES_DRIFT = StepVariant("three-body terms whose sum reads positions of neighbours, unpaired steps", "partial forces | sum, both kicks | drift", moves_in_own_loop=True)
-BODIES_SWAP = StepVariant("three-body terms whose sum reads positions of neighbours, steps in pairs", "partial forces | sum, both kicks, drift", moves_to_spare=True)
-# fmt: on
+PLAIN = StepVariant(
+    "several groups, a term of passes, a queued group, or fused = False",
+    "forces of each group | both kicks, drift",
+    fused=False,
+)
+PLAIN_ACTION = StepVariant(
+    "the same, if something acts on the whole system",
+    "forces of each group | first kick | action | second kick, drift",
+    fused=False,
+    acts=True,
+)
+PAIRS = StepVariant(
+    "pairs alone: one thread for an atom, all pairs, or a driving force, which needs virials",
+    "forces | both kicks, drift",
+)
+PAIRS_ACTION = StepVariant(
+    "pairs alone, and something acts on the whole system",
+    "forces | first kick | action | second kick, drift",
+    acts=True,
+)
+PAIR_KICKS = StepVariant(
+    "pairs alone, several threads for an atom; unpaired steps, or Langevin, which counts energies with "
+    "one thread for an atom",
+    "forces, both kicks | drift",
+    kicks_in_pair_loop=True,
+    moves_in_own_loop=True,
+)
+PAIR_KICKS_SWAP = StepVariant(
+    "pairs alone, several threads for an atom, steps in pairs",
+    "forces, both kicks, drift",
+    kicks_in_pair_loop=True,
+    moves_to_spare=True,
+)
+BODIES = StepVariant(
+    "three-body terms whose sum over neighbours reads no positions",
+    "partial forces | sum, both kicks, drift",
+)
+BODIES_ACTION = StepVariant(
+    "three-body terms, and something acts on the whole system",
+    "partial forces | sum, first kick | action | second kick, drift",
+    acts=True,
+)
+BODIES_DRIFT = StepVariant(
+    "three-body terms whose sum reads positions of neighbours, unpaired steps",
+    "partial forces | sum, both kicks | drift",
+    moves_in_own_loop=True,
+)
+BODIES_SWAP = StepVariant(
+    "three-body terms whose sum reads positions of neighbours, steps in pairs",
+    "partial forces | sum, both kicks, drift",
+    moves_to_spare=True,
+)
 VARIANTS = (
     PLAIN,
     PLAIN_ACTION,

@@ -4,11 +4,11 @@
 
 A run begins with `open_step` (first half kick and drift), continues with `steps`, each (forces, half kick,
 half kick, drift), and ends with `finish` (forces, half kick; energies and virials). Between the first and
-the last a step of pairs costs one parallel loop on a GPU and two on a CPU, one of three-body terms two or three. Where
-the last of them reads positions of neighbours and yet moves its atom, every other step moves atoms from `pos` to a spare array,
-and the next one back (`variants`). Every atom checks its displacement after each drift; when one has moved too far for the near
-list, the rest of the call does nothing, or filters it again, or waits for the host to rebuild. No step is done with an outdated
-list, none is done twice.
+the last a step of pairs costs one parallel loop on a GPU and two on a CPU, one of three-body terms two or
+three. Where the last of them reads positions of neighbours and yet moves its atom, every other step moves
+atoms from `pos` to a spare array, and the next one back (`variants`). Every atom checks its displacement
+after each drift; when one has moved too far for the near list, the rest of the call does nothing, or filters
+it again, or waits for the host to rebuild. No step is done with an outdated list, none is done twice.
 
 Under quadrants `steps` is a CUDA graph that loops on the device until the host is needed. Taichi has no such
 loop: there a call holds several steps, unrolled.
@@ -16,8 +16,8 @@ loop: there a call holds several steps, unrolled.
 A thermostat that acts on each atom alone takes part in the drift. One that acts on the whole system needs the
 kinetic energy between the two half kicks: there the second loop becomes two, with a serial part in between
 (`thermostats`). A barostat adds the virial to what is summed, and the deformation of the cell to the drift
-(`barostats`). A driving force F_e adds W_i^T F_e to each force and takes the drift of the centre of mass out where
-thermostats act. Without them the kernels are those of NVE, to the last instruction.
+(`barostats`). A driving force F_e adds W_i^T F_e to each force and takes the drift of the centre of mass out
+where thermostats act. Without them the kernels are those of NVE, to the last instruction.
 
 W. C. Swope, H. C. Andersen, P. H. Berens, K. R. Wilson, J. Chem. Phys. 76, 637 (1982),
 doi:10.1063/1.442716.
@@ -92,7 +92,10 @@ def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: 
         groups=None,
     )
 
-    @kernel(types, system=begins, steps_to_do=Number("i32", "steps behind this one"), first=Number("i64", "number of this step"), dt=dt_of)  # fmt: skip
+    @kernel(
+        types, system=begins, steps_to_do=Number("i32", "steps behind this one"), first=Number("i64",
+        "number of this step"), dt=dt_of
+    )  # fmt: skip
     def open_step(system, steps_to_do, first, dt):
         """First half kick and drift of a run from step `first`. Launch: one thread per atom."""
         s = step_view(system, (), dt)
@@ -127,13 +130,19 @@ def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: 
 
     elif variant.loops:
 
-        @kernel(types, graph=True, system=variant.system(), outputs=variant.outputs, sort=search.sorted, own=more, old=SPARE_ATOMS, old_own=more, loops=LoopFlags, dt=dt_of)  # fmt: skip
+        @kernel(
+            types, graph=True, system=variant.system(), outputs=variant.outputs, sort=search.sorted, own=more,
+            old=SPARE_ATOMS, old_own=more, loops=LoopFlags, dt=dt_of
+        )  # fmt: skip
         def steps(system, outputs, sort, own, old, old_own, loops, dt):
-            """Steps on the device until none remain or the host has to see to the lists. Launch: one thread per atom."""
+            """Steps on the device until none remain or the host has to rebuild lists.
+
+            Launch: one thread per atom.
+            """
             s = step_view(system, views(system, system.atoms.n), dt, sort)
             outs = outputs if ti.static(variant.adds_groups) else (s.out,)
-            # A loop of its own: quadrants would merge a bare statement with those at the top of the loops below, and what they
-            # read with what was read here, once.
+            # A loop of its own: quadrants would merge a bare statement with those at the top of the loops
+            # below, and what they read with what was read here, once.
             for _ in range(1):
                 s.control[Control.builds] = 0
             while ti.graph.do_while(loops.building):
@@ -159,13 +168,17 @@ def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: 
                     flags.close_pass(s.control, loops.cutting)
                 s.control[Control.building] = 0
                 too_little = unfit(s)
-                if s.control[Control.rebuild] != 0 and s.control[Control.blown] == NONE and s.control[Control.builds] < loops.builds_allowed and too_little == 0:  # fmt: skip
+                if (
+                    s.control[Control.rebuild] != 0 and s.control[Control.blown] == NONE
+                    and s.control[Control.builds] < loops.builds_allowed and too_little == 0
+                ):  # fmt: skip
                     s.control[Control.building] = 1
                 if ti.static(cell):
                     box.lay_out(s.control, sort, s.cells)
                 if ti.static(not all_pairs):
                     rebuild(
-                        s.n * s.control[Control.building], s.atoms, own, old, old_own, system.verlet, s.control, sort, False
+                        s.n * s.control[Control.building], s.atoms, own, old, old_own, system.verlet,
+                        s.control, sort, False
                     )  # fmt: skip
                 loops.building[None] = 0
                 if s.control[Control.building] == 1:
