@@ -110,8 +110,9 @@ def combine(thermostat: Thermostat | None, motion: CellMotion) -> CellMotion:
     """The ensemble of a thermostat and a motion of the cell.
 
         >>> from taichimd import NoseHoover, StochasticCell, combine
-        >>> combine(NoseHoover(300.0, coupling_time=200.0), StochasticCell(pressure=1.0,
-        control="triclinic")).name 'npt-scr-nose-hoover'
+        >>> motion = StochasticCell(pressure=1.0, control="triclinic")
+        >>> combine(NoseHoover(300.0, coupling_time=200.0), motion).name
+        'npt-scr-nose-hoover'
 
     Args:
         thermostat: of the atoms, such as `Langevin(300.0)`; None: there is none.

@@ -10,8 +10,9 @@ depends on the others only through a few sums (here for one species; with severa
 
 Without the term of s itself, and with b_st = e_s . e_t - c,
 
-    G_s = sum_t w_t b_st e_t = M e_s - c m - (1 - c) w_s e_s,   B_s = sum_t w_t b_st = m . e_s - c W - (1 - c)
-    w_s, dU_i/dr_s = L [w_s' (G_s . e_s - c B_s) e_s + 2 w_s/r_s (G_s - (G_s . e_s) e_s)].
+    G_s = sum_t w_t b_st e_t = M e_s - c m - (1 - c) w_s e_s,
+    B_s = sum_t w_t b_st = m . e_s - c W - (1 - c) w_s,
+    dU_i/dr_s = L [w_s' (G_s . e_s - c B_s) e_s + 2 w_s/r_s (G_s - (G_s . e_s) e_s)].
 
 So the first pass leaves ten numbers with each atom, and the second finds dU_i/dr_ij and dU_j/dr_ji from those
 of i and j: work and memory grow with the number of neighbours, not of their pairs, and nothing is kept per

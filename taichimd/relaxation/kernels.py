@@ -4,9 +4,9 @@ The algorithm is FIRE 2.0 (J. Guenole et al., Comput. Mater. Sci. 175, 109584 (2
 doi:10.1016/j.commatsci.2020.109584), semi-implicit Euler, of unit masses. With P = F.v over all degrees of
 freedom:
 
-    P > 0:   dt and alpha as long as they are, after DELAY such steps dt <- min(1.1 dt, most), alpha <- 0.99
-    alpha P <= 0:  dt <- dt/2, alpha <- 0.25, x <- x - dt v/2, v <- 0 v <- v + dt F,  v <- (1 - alpha) v +
-    alpha F |v|/|F|,  x <- x + dt v
+    P > 0:   dt and alpha stay; after DELAY such steps dt <- min(1.1 dt, most), alpha <- 0.99 alpha
+    P <= 0:  dt <- dt/2, alpha <- 0.25, x <- x - dt v/2, v <- 0
+    v <- v + dt F,  v <- (1 - alpha) v + alpha F |v|/|F|,  x <- x + dt v
 
 E. Bitzek, P. Koskinen, F. Gahler, M. Moseler, P. Gumbsch, Phys. Rev. Lett. 97, 170201 (2006) is the first
 one. No atom moves further than a given length in a step; what is cut off the step is cut off its velocity,

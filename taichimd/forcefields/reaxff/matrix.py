@@ -1,7 +1,7 @@
 """The matrix of the charge equilibration: a list of the pairs within the cutoff, and the product with it.
 
-    H_ij = coupling sum over images of K(r_ij)  (i /= j),    H_ii = eta_i + the same sum over images of i
-    itself.
+    H_ij = coupling sum over images of K(r_ij)  (i /= j),
+    H_ii = eta_i + the same sum over images of i itself.
 
 The list is cut from the near list for each evaluation, in the same order: the entries beyond the cutoff,
 which depend on skins, are gone. So the place of an entry depends on the atoms alone. Nonbonded forces read
