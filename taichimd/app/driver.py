@@ -16,7 +16,6 @@ from taichimd.app.observer import Observer
 from taichimd.app.outputs import OutputFolder
 from taichimd.app.progress import ProgressObserver
 from taichimd.app.restart import (
-    acting_of,
     changes_of_machine,
     check_same_potential,
     continue_clock,
@@ -236,7 +235,7 @@ def _engine_of(jobs: Mapping[str, Job]) -> Any:
     """An engine of one system, or a batch of several, in the first state of the jobs."""
     each = list(jobs.values())
     how, ensembles = each[0].settings.compute.record(), [ensemble_of(job) for job in each]
-    acting = [acting_of(job.checkpoint, one) for job, one in zip(each, ensembles, strict=True)]
+    acting = [[] if job.acting is None else job.acting.baths for job in each]
     engine: Any
     if len(each) == 1:
         from taichimd.program.engine import Engine

@@ -11,6 +11,7 @@ from ase import Atoms
 from numpy.typing import NDArray
 
 from taichimd.app import observing
+from taichimd.app.acting import Acting, acting_of_new, acting_of_restart
 from taichimd.app.notes import before_run, of_start, where_it_goes_on
 from taichimd.app.outputs import OutputFolder
 from taichimd.app.restart import at_rest, cut_ramp, new_bath, read_run, redrawn
@@ -40,6 +41,7 @@ class Job:
         checkpoint: what is continued, or None.
         notes: remarks for the user.
         plan: of what the run observes, or None.
+        acting: groups of atoms, and what acts on them; None: nothing.
         given: options that this run's user gave; of a restart, without those of its checkpoint.
     """
 
@@ -50,6 +52,7 @@ class Job:
     checkpoint: Checkpoint | None
     notes: list[str]
     plan: Plan | None = None
+    acting: Acting | None = None
     given: frozenset[str] = frozenset()
 
     @property
@@ -110,12 +113,13 @@ def prepare_job(
     plan = observing.plan_of(given, begin, steps - begin)
     observing.check(plan, atoms, forcefield)
     notes = [*read, *remarks(atoms), *of_start(atoms)]
-    notes += told + before_run(given, atoms, forcefield)
+    acting = acting_of_new(given, atoms, steps)
+    notes += told + before_run(given, atoms, forcefield) + acting.notes
     if "step" in atoms.info:
         step = f"step {atoms.info['step']} of {start.structure}"
         notes.append(f"a new run from {step}: its own steps and time begin at 0")
     settings = _absolute(given).with_intervals(steps)
-    return Job(settings, steps, atoms, forcefield, None, notes, plan, given.given)
+    return Job(settings, steps, atoms, forcefield, None, notes, plan, acting, given.given)
 
 
 def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Path | None, trust: bool) -> Job:
@@ -159,13 +163,15 @@ def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Pat
     atoms = checkpoint.atoms(folded=True)
     observing.check(plan, atoms, forcefield)
     notes += rested + drawn + new_bath(settings, checkpoint) + cut_ramp(settings, checkpoint, steps)
+    acting, checkpoint = acting_of_restart(settings, checkpoint, steps)
+    notes += acting.notes
     notes += told + before_run(settings, atoms, forcefield)
     if "structure" in given.given:
         structure, _ = _read(given)
         check_same_system(path, checkpoint, structure)
         notes += where_it_goes_on(saved, structure)
     settings = _absolute(settings).with_intervals(steps)
-    return Job(settings, steps, atoms, forcefield, checkpoint, notes, plan, given.given)
+    return Job(settings, steps, atoms, forcefield, checkpoint, notes, plan, acting, given.given)
 
 
 def _read(given: RunSettings) -> tuple[Atoms, list[str]]:

@@ -15,6 +15,7 @@ from taichimd.io.checkpoint import Checkpoint, read_checkpoint
 from taichimd.io.potential import differences, in_another_order
 from taichimd.io.structures import has_velocities
 from taichimd.program.decomposition import PARTICLE
+from taichimd.settings.acting import ActingSettings
 from taichimd.settings.config import by_option
 from taichimd.settings.run import RunSettings
 from taichimd.settings.types import DRAW, each
@@ -184,7 +185,7 @@ def new_bath(settings: RunSettings, checkpoint: Checkpoint) -> list[str]:
     same = (
         checkpoint.settings.get("ensemble") == settings.ensemble.name and settings.system.velocities != DRAW
     )
-    if not same or _goes_on(settings, checkpoint):
+    if not same or _goes_on(settings, checkpoint) or not same_acting(settings, checkpoint):
         return []
     return [
         f"{settings.ensemble.name} with other settings: its bath begins anew, and conserved_eV with it, from "
@@ -192,8 +193,19 @@ def new_bath(settings: RunSettings, checkpoint: Checkpoint) -> list[str]:
     ]
 
 
+def same_acting(settings: RunSettings, checkpoint: Checkpoint) -> bool:
+    """Whether what acts on groups is that of a checkpoint."""
+    before = acting_before(checkpoint)
+    return settings.acting == before or not (settings.acting.items or before.items)
+
+
+def acting_before(checkpoint: Checkpoint) -> ActingSettings:
+    """The settings of groups that a checkpoint has."""
+    return RunSettings.of({key: checkpoint.settings.get(key) for key in ActingSettings().record()}).acting
+
+
 def _goes_on(settings: RunSettings, checkpoint: Checkpoint) -> bool:
-    if settings.system.velocities == DRAW:
+    if settings.system.velocities == DRAW or not same_acting(settings, checkpoint):
         return False
     # Which bath it is does not depend on its ramps.
     ensemble = settings.ensemble.make((0, 1) if settings.ensemble.has_ramp else None)

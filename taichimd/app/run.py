@@ -11,6 +11,7 @@ from typing import Any
 from rich.console import Console
 
 from taichimd.app import observing
+from taichimd.app.acting import Acting
 from taichimd.app.averages import averages, energy_drift
 from taichimd.app.bond_file import BondFile
 from taichimd.app.checkpoint_keeper import CheckpointKeeper
@@ -176,6 +177,7 @@ class Run:
             counted_from=self.counted_from,
             ramp=ramp_of(self.job.settings, self.job.checkpoint, self.job.steps),
             observed={} if self.observations is None else self.observations.save(),
+            groups={} if self.job.acting is None else self.job.acting.runs(),
         )
 
     def finish(self, reason: str, result: RunResult) -> None:
@@ -240,6 +242,7 @@ class Run:
             "compile_seconds": self.before["compile"],
             **circumstances(self.started),
             "notes": job.notes,
+            **(Acting() if job.acting is None else job.acting).record(),
             **self.observed,
             **({} if self.batch is None else {"batch": self.batch}),
         }

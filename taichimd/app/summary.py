@@ -76,6 +76,8 @@ def _header_rows(job: "Job", decomposition: str) -> list[tuple[str, str]]:
         rows.insert(-1, ("thermostat", settings.ensemble.describe_thermostat()))
     if settings.ensemble.kind.moves_cell:
         rows.insert(-1, ("barostat", settings.ensemble.describe_barostat()))
+    if job.acting is not None:
+        rows[-1:-1] = job.acting.rows()
     return rows
 
 

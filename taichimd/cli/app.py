@@ -16,6 +16,7 @@ from taichimd.cli import (
     cssp,
     demo,
     energy,
+    groups,
     info,
     kappa,
     lammps,
@@ -42,6 +43,7 @@ app.command()(sweep.sweep)
 app.command()(mc.mc)
 app.command()(relax.relax)
 app.command()(build.build)
+app.command()(groups.groups)
 app.command()(analyze.analyze)
 app.command()(kappa.kappa)
 app.command()(lammps.lammps)

@@ -110,6 +110,7 @@ class Meta(_Record):
     ramp: Annotated[list[Step], Field(min_length=2, max_length=2)] | None
     counted_from: Step
     potential: Potential = Potential()
+    groups: dict[str, Annotated[list[tuple[Step, Step]], Field(min_length=1)]] = {}
 
 
 def _formula(text: str) -> str:

@@ -28,7 +28,7 @@ METROPOLIS = "metropolis"
 """What a chain of Monte Carlo says in place of a bath."""
 _META = (
     "step", "settings", "potential_hash", "clock", "last_step", "first_total", "versions", "bath", "ramp",
-    "counted_from", "potential",
+    "counted_from", "potential", "groups",
 )  # fmt: skip
 _OBSERVED, _STATES, _FIXED, _TURNS = "observed.", "state.", "fixed", "turns"
 _VECTORS = ("positions", "velocities", "forces")
@@ -64,6 +64,7 @@ class Checkpoint:
         fixed: (n,) which atoms are fixed; None if none is, as in every checkpoint of earlier versions.
         states: (n,) each, what the force field keeps of the atoms (`Engine.atom_states`).
         turns: (n, 3) whole cells by which atoms were folded in a long run; None if none was.
+        groups: the atoms of each group by its name, as runs (`system.groups.runs_of`).
     """
 
     step: int
@@ -88,6 +89,7 @@ class Checkpoint:
     fixed: NDArray[np.bool_] | None = None
     states: dict[str, Array] = field(default_factory=dict)
     turns: NDArray[np.int64] | None = None
+    groups: dict[str, list[list[int]]] = field(default_factory=dict)
 
     @property
     def of_markov_chain(self) -> bool:

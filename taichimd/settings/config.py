@@ -12,6 +12,7 @@ from taichimd.core.errors import SettingsError
 from taichimd.core.names import hint
 from taichimd.core.units import FS
 from taichimd.ensembles.registry import COMBINED, ENSEMBLES
+from taichimd.settings.acting import ACTS, GROUPS, of_tables
 from taichimd.settings.job_file import beside, read_toml
 from taichimd.settings.run import SETTINGS, TOPICS, RunSettings
 from taichimd.settings.types import DRAW, NONE, parse_pressure
@@ -89,8 +90,11 @@ def by_option(values: Mapping[str, Any], where: str = "settings") -> dict[str, A
     """
     found: dict[str, Any] = {}
     for key, value in values.items():
-        if isinstance(value, Mapping):
-            topic = _known(key, list(TOPICS), f"{where}: unknown table", "tables")
+        if isinstance(value, Mapping) and key in (GROUPS, *ACTS):
+            option = "group" if key == GROUPS else key
+            options = {option: of_tables(key, value, where)}
+        elif isinstance(value, Mapping):
+            topic = _known(key, [*TOPICS, GROUPS, *ACTS], f"{where}: unknown table", "tables")
             names = {one.name: option for option, one in SETTINGS.items() if one.topic == topic}
             options = {_option(name, topic, names, where): one for name, one in value.items()}
         else:
@@ -170,7 +174,7 @@ def check_velocities(settings: RunSettings, given: Collection[str], source: str)
     """
     ensemble = settings.ensemble
     for key in ("temperature", "seed") if not ensemble.kind.acts_on else ():
-        if key in given:
+        if key in given and not (key == "seed" and settings.acting.bath):
             raise SettingsError(
                 f"{key} = {getattr(ensemble, key)}: velocities come from {source}, and nve keeps their "
                 f"energy; leave {key} out, choose a thermostat, or draw new ones with --velocities draw"

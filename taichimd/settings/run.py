@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from taichimd.settings import types
+from taichimd.settings.acting import ActingSettings
 from taichimd.settings.declared import Settings, setting, settings_of
 from taichimd.settings.types import mistake
 
@@ -289,6 +290,9 @@ class ComputeSettings(Settings, topic="compute"):
     decomposition: types.Decomposition = setting("auto", "Threads for atoms or for pairs and triplets")
 
 
+_NOTHING_ACTS = ActingSettings()
+
+
 @dataclass(frozen=True)
 class RunSettings:
     """Everything that decides what a run computes and where it writes, by topic.
@@ -300,6 +304,7 @@ class RunSettings:
     system: SystemSettings = SystemSettings()
     potential: PotentialSettings = PotentialSettings()
     ensemble: EnsembleSettings = EnsembleSettings()
+    acting: ActingSettings = _NOTHING_ACTS
     run: LengthSettings = LengthSettings()
     observe: ObserveSettings = ObserveSettings()
     output: OutputSettings = OutputSettings()

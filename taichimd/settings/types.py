@@ -127,6 +127,12 @@ def without_none(value: str | None) -> str | None:
     return None if value == NONE else value
 
 
+def texts_or_none(value: Any) -> Any:
+    """The texts of a command line, of TOML and JSON; None of "none" and of an empty list."""
+    texts = [value] if isinstance(value, str) else list(value) if isinstance(value, tuple) else value
+    return None if texts in ([], [NONE]) else texts
+
+
 def checkpoint_of(path: str | None) -> str | None:
     """Of a run's folder its checkpoint."""
     return str(Path(path) / "checkpoint.npz") if path and Path(path).is_dir() else path
@@ -259,6 +265,12 @@ PerAtom = Annotated[
     AfterValidator(checked_per_atom),
     Values("energy, virial or both as energy,virial; or none", "list"),
 ]
+Texts = Annotated[
+    list[str] | None,
+    BeforeValidator(texts_or_none),
+    Values("a text, or several; or none", "text", option=list[str]),
+]
+"""Several texts; None of "none"."""
 Observables = Annotated[
     str | None,
     AfterValidator(without_none),

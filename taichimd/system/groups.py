@@ -1,5 +1,6 @@
 """Groups of atoms: what a user gives of them, and the atoms that each has."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -190,6 +191,26 @@ class Groups(Mapping[str, Numbers]):
         """What a group is called in columns of tables: its name, or group1 for number 0, group2 for 1."""
         named = isinstance(on, str) and (on in self._numbers or on in BUILT_IN)
         return on if named else f"group{number + 1}"
+
+    def with_more(self, numbers: Mapping[str, Numbers]) -> "Groups":
+        """These groups and others, whose names may be any text."""
+        more = Groups(self._asked.atoms, None, self._asked.fixed)
+        more._numbers = {**self._numbers, **numbers}
+        return more
+
+    def rows(self) -> list[tuple[str, str, str]]:
+        """Of each group its name, what atoms it has, and between which coordinates they are."""
+        atoms, rows = self._asked.atoms, []
+        for name, numbers in self.items():
+            counts = dict(Counter(np.array(atoms.symbols)[numbers].tolist()))
+            species = ", ".join(f"{count:,} {symbol}" for symbol, count in sorted(counts.items()))
+            share = f"{len(numbers):,} of {len(atoms):,} atoms ({len(numbers) / len(atoms):.1%}): {species}"
+            places = []
+            for axis, letter in enumerate("xyz"):
+                x = self._asked.coordinate(axis, False)[numbers]
+                places.append(f"{letter} {x.min():.4g} to {x.max():.4g}")
+            rows.append((name, share, ", ".join(places) + " Å"))
+        return rows
 
     def runs(self) -> dict[str, list[list[int]]]:
         """The atoms of each group as [first, behind the last] of runs: JSON-able."""

@@ -44,6 +44,16 @@ class GroupBath:
         """Degrees of freedom: 3 N_g, and 3 N_g - 3 relative to the centre of mass of the group."""
         return 3 * len(self.atoms) - 3 * self.rescales
 
+    def describe(self) -> str:
+        """Name, kind, what it does, and how many atoms it has, on one line."""
+        what = self.what
+        if isinstance(what, Source):
+            does = f"constant power of {what.power:g} eV/ps"
+        else:
+            final = "" if what.final_temperature is None else f" to {what.final_temperature:g}"
+            does = f"{what.name}, {what.temperature:g}{final} K, coupling time {what.coupling_time:g} fs"
+        return f"{self.name}: {does}, {len(self.atoms):,} atoms"
+
     def record(self) -> dict[str, Any]:
         """All of this, JSON-able."""
         kind = SOURCE if isinstance(self.what, Source) else self.what.name

@@ -1,0 +1,171 @@
+"""Groups of atoms and baths of a job: from settings and a structure, or as its checkpoint has them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ase import Atoms
+
+from taichimd.app.restart import acting_before, same_acting
+from taichimd.core.errors import SettingsError
+from taichimd.ensembles.groups.given import GroupBath, group_baths, of_record
+from taichimd.io.checkpoint import Checkpoint
+from taichimd.io.structures import read_noted
+from taichimd.settings.acting import ActingSettings
+from taichimd.settings.config import make_settings
+from taichimd.settings.run import RunSettings
+from taichimd.system.constraints import fixed_atoms
+from taichimd.system.groups import Groups, Numbers, of_runs, runs_of
+from taichimd.system.where import BUILT_IN
+
+
+@dataclass(frozen=True)
+class Acting:
+    """Groups of the atoms of a job, and what acts on them.
+
+    Attributes:
+        groups: by name; frozen.
+        baths: thermostats and sources of constant power.
+        notes: remarks for the user.
+    """
+
+    groups: Mapping[str, Numbers] = field(default_factory=dict)
+    baths: list[GroupBath] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def record(self) -> dict[str, Any]:
+        """What run.json has of it: how many atoms each group has, and the baths."""
+        baths = [{**one.record(), "atoms": len(one.atoms)} for one in self.baths]
+        return {"groups": {name: len(atoms) for name, atoms in self.groups.items()}, "baths": baths}
+
+    def runs(self) -> dict[str, list[list[int]]]:
+        """The atoms of groups, as checkpoints have them."""
+        return {name: runs_of(atoms) for name, atoms in self.groups.items()}
+
+    def rows(self) -> list[tuple[str, str]]:
+        """What the terminal shows of it."""
+        of_bath = {one.name for one in self.baths}
+        rest = [f"{name} {len(atoms):,}" for name, atoms in self.groups.items() if name not in of_bath]
+        rows = [("bath", one.describe()) for one in self.baths]
+        return [*rows, ("groups", "atoms: " + ", ".join(rest))] if rest else rows
+
+
+def acting_of_new(settings: RunSettings, atoms: Atoms, steps: int) -> Acting:
+    """What acts on groups in a new run.
+
+    Args:
+        settings: of the run.
+        atoms: its structure, where selections are looked up.
+        steps: of the run, over which ramps go.
+
+    Raises:
+        SettingsError: a group that is empty or cannot be read, an atom in two baths, a value that makes no
+            sense.
+    """
+    return _made(settings, atoms, {}, (0, steps))
+
+
+def acting_of_restart(settings: RunSettings, checkpoint: Checkpoint, steps: int) -> tuple[Acting, Checkpoint]:
+    """What acts on groups in a run that goes on, and the checkpoint without the state of baths that do not.
+
+    Groups keep their atoms, unless their selections are given anew.
+
+    Args:
+        settings: of the run.
+        checkpoint: what it goes on from.
+        steps: of the run.
+
+    Raises:
+        SettingsError: as `acting_of_new`.
+    """
+    atoms, before = checkpoint.atoms(), acting_before(checkpoint)
+    kept = {name: of_runs(runs) for name, runs in checkpoint.groups.items()}
+    if settings.acting == before:
+        baths = [of_record(one) for one in checkpoint.bath.get("acting", [])]
+        return Acting(Groups(atoms, kept, checkpoint.fixed), baths), checkpoint
+    same = _selections(before).items() & _selections(settings.acting).items()
+    kept = {name: kept[name] for name, _ in same if name in kept}
+    acting = _made(settings, atoms, kept, (checkpoint.step, checkpoint.step + steps))
+    bath = {key: value for key, value in checkpoint.bath.items() if key != "acting"}
+    if not same_acting(settings, checkpoint):
+        acting.notes.append("baths of groups with other settings begin anew, and conserved_eV with them")
+    return acting, replace(checkpoint, bath=bath)
+
+
+def groups_of(
+    file: str,
+    where: Sequence[str] = (),
+    given: Sequence[str] = (),
+    frame: int | None = None,
+    input_units: str | None = None,
+    atom_style: str | None = None,
+) -> tuple[Atoms, Groups]:
+    """A structure and the groups that selections mean.
+
+    Args:
+        file: a structure, or a job file with its structure, groups and what acts on them.
+        where: selections, whose groups are called by their texts.
+        given: NAME=WHERE each, besides those of a job file.
+        frame: of a trajectory; None: the last.
+        input_units: of a file of LAMMPS.
+        atom_style: likewise.
+
+    Raises:
+        SettingsError: no structure, a selection that cannot be read, an empty group.
+        StructureError: the structure cannot be read.
+    """
+    is_job = file.endswith(".toml")
+    values: dict[str, Any] = {"from_frame": frame, "input_units": input_units, "atom_style": atom_style}
+    settings = make_settings(
+        values if is_job else {**values, "structure": file}, Path(file) if is_job else None
+    )
+    acting, start = settings.acting, settings.system
+    if start.structure is None:
+        raise SettingsError(f"{file} names no structure")
+    acting = replace(acting, group=[*(acting.group or ()), *given])
+    atoms, _ = read_noted(
+        start.structure, start.from_frame, units=start.input_units, atom_style=start.atom_style
+    )
+    fixed = fixed_atoms(atoms)
+    named = Groups(atoms, _selections(acting), fixed)
+    # A text is no name: what it means is looked up, and then has the text as its name.
+    texts = {text: named.atoms_of(text, "selection") for text in where}
+    found = named.with_more(texts)
+    if not found:
+        raise SettingsError(f'{file} has no groups: give a selection, such as "x < 5", or --group')
+    return atoms, found
+
+
+def _selections(acting: ActingSettings) -> dict[str, str]:
+    """Selections by the names of groups: those that are given, and those of what acts without one."""
+    found = acting.groups
+    for item in acting.items:
+        if not item.group:
+            continue
+        named = item.group in found or item.group in BUILT_IN
+        number = sum(1 for name in found if name.startswith(item.option))
+        name = item.name or (item.group if named else f"{item.option}{number + 1}")
+        if name == item.group:
+            continue
+        if name in found and found[name] != item.group:
+            raise SettingsError(
+                f"{item.called}: there is a group {name} already ({found[name]}); choose another name"
+            )
+        found[name] = item.group
+    return found
+
+
+def _made(settings: RunSettings, atoms: Atoms, kept: Mapping[str, Any], ramp: tuple[int, int]) -> Acting:
+    """What settings describe; `kept` groups are not looked up."""
+    fixed = fixed_atoms(atoms)
+    selections = _selections(settings.acting)
+    groups = Groups(atoms, {**selections, **kept}, fixed)
+    names = {where: name for name, where in selections.items()}
+    objects = []
+    for item in settings.acting.items:
+        known = item.group in groups or item.group in BUILT_IN
+        on = item.name or (item.group if known else names.get(item.group))
+        objects.append(item.make(on, ramp, {"seed": settings.ensemble.seed}))
+    baths, notes = group_baths(objects, groups, fixed)
+    return Acting(groups, baths, notes)

@@ -1,0 +1,239 @@
+"""Groups of atoms and what acts on them, as settings: each a text, or a table of a job file.
+
+A text is `WHERE:KIND,key=value,key=value`, such as `hot:langevin,temperature=320`; WHERE is the name of a
+group or a selection (`taichimd.system.where`). In a job file `[bath.hot]` is a table of the same keys, whose
+`group` is `hot` unless it is given. `ACTS` has a row for each option; the keys are the fields of the classes.
+The help of the command line needs this module, so it imports no NumPy.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from importlib import import_module
+from typing import Any
+
+from taichimd.core.names import hint
+from taichimd.core.numerals import number_of
+from taichimd.settings import types
+from taichimd.settings.declared import Settings, setting
+from taichimd.settings.types import mistake, time_or_number
+
+GROUPS = "groups"
+"""The table of a job file that has groups by name."""
+NOT_KEYS = ("on", "ramp")
+"""Fields of classes that no text has: the group stands before the colon, and a ramp goes over the run."""
+
+
+@dataclass(frozen=True)
+class Acts:
+    """An option whose texts make objects that act on a group.
+
+    Attributes:
+        kinds: the class of each kind, "module:Class"; with one kind its word may be left out.
+        kind_key: what a table of a job file calls the kind.
+        needs_group: whether it acts on a group; else there need be none before the colon.
+        example: in errors.
+    """
+
+    kinds: Mapping[str, str]
+    kind_key: str = "kind"
+    needs_group: bool = True
+    example: str = ""
+
+
+_THERMOSTATS = "taichimd.ensembles.thermostats."
+ACTS: dict[str, Acts] = {
+    "bath": Acts(
+        {
+            "langevin": _THERMOSTATS + "langevin:Langevin",
+            "bussi": _THERMOSTATS + "bussi:Bussi",
+            "nose-hoover": _THERMOSTATS + "nose_hoover:NoseHoover",
+            "berendsen": _THERMOSTATS + "berendsen:Berendsen",
+        },
+        "thermostat",
+        example="hot:langevin,temperature=320",
+    ),
+    "source": Acts({"source": "taichimd.ensembles.groups.source:Source"}, example="hot:power=0.5"),
+}
+"""Options whose texts make objects, by their names, which are those of tables of job files, too."""
+
+
+@dataclass(frozen=True)
+class ActingSettings(Settings, topic="acting"):
+    """Groups of atoms, and what acts on them."""
+
+    group: types.Texts = setting(None, 'A group of atoms, NAME=WHERE such as "hot=5 < x < 25"; several times')
+    bath: types.Texts = setting(
+        None, 'A thermostat of a group: "hot:langevin,temperature=320"; several times; or none'
+    )
+    source: types.Texts = setting(
+        None, 'Constant power (eV/ps) into a group: "hot:power=0.5"; several times; or none'
+    )
+
+    @property
+    def groups(self) -> dict[str, str]:
+        """Selections by the names of groups.
+
+        Raises:
+            SettingsError: no NAME=WHERE, or a name that is given twice.
+        """
+        found: dict[str, str] = {}
+        for text in self.group or ():
+            name, equal, where = text.partition("=")
+            if not equal or not where.strip() or not name.strip().isidentifier():
+                raise mistake(f'group = {text!r}: expected NAME=WHERE, such as "hot=5 < x < 25"')
+            if name.strip() in found:
+                raise mistake(f"group = {text!r}: there is a group {name.strip()} already")
+            found[name.strip()] = where.strip()
+        return found
+
+    @property
+    def items(self) -> list["Item"]:
+        """What acts on groups, in the order of `ACTS`.
+
+        Raises:
+            SettingsError: a text that cannot be read.
+        """
+        return [read_item(option, text) for option in ACTS for text in getattr(self, option) or ()]
+
+
+@dataclass(frozen=True)
+class Item:
+    """One thing that acts on a group.
+
+    Attributes:
+        option: of the command line. text: as given. group: name or selection; "": none.
+        kind: its word. name: in names of columns; "": that of the group.
+        values: texts by keys.
+    """
+
+    option: str
+    text: str
+    group: str
+    kind: str
+    name: str = ""
+    values: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def called(self) -> str:
+        """What it is, in messages."""
+        return f"{self.option} {self.name or self.group or self.kind}"
+
+    def make(self, on: Any, ramp: tuple[int, int], defaults: Mapping[str, Any]) -> Any:
+        """The object.
+
+        Args:
+            on: its group.
+            ramp: first and last step of the run, for classes with a ramp.
+            defaults: values by keys for classes that have these, unless they are given.
+
+        Raises:
+            SettingsError: an unknown key, one that is missing, or a value that makes no sense.
+        """
+        module, _, name = ACTS[self.option].kinds[self.kind].partition(":")
+        kind = getattr(import_module(module), name)
+        known = {one.name: one for one in fields(kind) if one.init and one.name not in NOT_KEYS}
+        for key in self.values:
+            if key not in known:
+                raise mistake(f"{self.called}: unknown key {key!r}; {hint(key, known, 'keys')}")
+        given = {key: value for key, value in defaults.items() if key in known}
+        given |= {key: value_of(text) for key, text in self.values.items()}
+        for key, one in known.items():
+            if key not in given and one.default is MISSING and one.default_factory is MISSING:
+                raise mistake(
+                    f"{self.called}: {key} is missing; expected such as {ACTS[self.option].example}"
+                )
+        names = {one.name for one in fields(kind)}
+        if "on" in names and on is not None:
+            given["on"] = on
+        if "ramp" in names and any(key.startswith("final_") for key in self.values):
+            given["ramp"] = ramp
+        from taichimd.core.errors import SettingsError
+
+        try:
+            return kind(**given)
+        except SettingsError as error:
+            raise SettingsError(f"{self.called}: {error}") from None
+
+
+def read_item(option: str, text: str) -> Item:
+    """Read one text of an option of `ACTS`.
+
+    Raises:
+        SettingsError: no group where one is needed, an unknown kind, a key that is given twice.
+    """
+    acts = ACTS[option]
+    group, _, tail = text.rpartition(":")
+    kind, values, last = "", dict[str, str](), ""
+    for part in tail.split(","):
+        key, equal, value = part.partition("=")
+        key = key.strip().replace("-", "_")
+        if equal and re.fullmatch(r"[A-Za-z_]\w*", key):
+            if key in values:
+                raise mistake(f"{option} = {text!r}: {key} is given twice")
+            values[key], last = value.strip(), key
+        elif last:
+            values[last] += f",{part.strip()}"
+        elif not kind:
+            kind = part.strip()
+        else:
+            raise mistake(f"{option} = {text!r}: {part.strip()!r} is no key=value; expected {acts.example}")
+    kind = kind or values.pop(acts.kind_key, "") or (next(iter(acts.kinds)) if len(acts.kinds) == 1 else "")
+    name = values.pop("name", "")
+    if acts.needs_group and not group.strip():
+        raise mistake(f"{option} = {text!r}: expected a group, a colon and settings, such as {acts.example}")
+    if kind not in acts.kinds:
+        raise mistake(
+            f"{option} = {text!r}: {kind!r} is none of {', '.join(acts.kinds)}; expected {acts.example}"
+        )
+    if name and not name.isidentifier():
+        raise mistake(f"{option} = {text!r}: name={name} is no name of letters, digits and _")
+    return Item(option, text, group.strip(), kind, name, values)
+
+
+def of_tables(option: str, tables: Any, where: str) -> list[str]:
+    """The texts of `[bath.hot]` and others of a job file, or of `[groups]`.
+
+    Args:
+        option: its name; `GROUPS`.
+        tables: by name, as in the file.
+        where: they stand, for messages.
+
+    Raises:
+        SettingsError: something that is no table.
+    """
+    if option == GROUPS:
+        return [f"{name}={_text(one).replace(',', ' ')}" for name, one in tables.items()]
+    acts, found = ACTS[option], []
+    for name, table in tables.items():
+        if not isinstance(table, Mapping):
+            raise mistake(f"{where}: [{option}] has the key {name!r}; expected tables such as [{option}.hot]")
+        own = dict(table)
+        group = str(own.pop("group", name if acts.needs_group else ""))
+        kind = [str(own.pop(acts.kind_key))] if acts.kind_key in own else []
+        named = [f"name={name}"] if name != group else []
+        parts = [*kind, *(f"{key}={_text(value)}" for key, value in own.items()), *named]
+        found.append(f"{group}:{','.join(parts)}")
+    return found
+
+
+def _text(value: Any) -> str:
+    """A value of TOML as the command line has it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list | tuple):
+        return ",".join(_text(one) for one in value)
+    return str(value)
+
+
+def value_of(text: str) -> Any:
+    """A text as truth, number, time (fs, of a text with its unit), tuple of these, or else text."""
+    if "," in text:
+        return tuple(value_of(part.strip()) for part in text.split(","))
+    if text in ("true", "false"):
+        return text == "true"
+    try:
+        number = number_of(text)
+    except ValueError:
+        return time_or_number(text)
+    return int(number) if re.fullmatch(r"[-+]?[0-9]+", text) else number
