@@ -16,7 +16,7 @@ from taichimd.settings.acting import ActingSettings
 from taichimd.settings.config import make_settings
 from taichimd.settings.run import RunSettings
 from taichimd.system.constraints import fixed_atoms
-from taichimd.system.groups import Groups, Numbers, of_runs, runs_of
+from taichimd.system.groups import Groups, Numbers, of_runs
 from taichimd.system.where import BUILT_IN
 
 
@@ -38,10 +38,6 @@ class Acting:
         """What run.json has of it: how many atoms each group has, and the baths."""
         baths = [{**one.record(), "atoms": len(one.atoms)} for one in self.baths]
         return {"groups": {name: len(atoms) for name, atoms in self.groups.items()}, "baths": baths}
-
-    def runs(self) -> dict[str, list[list[int]]]:
-        """The atoms of groups, as checkpoints have them."""
-        return {name: runs_of(atoms) for name, atoms in self.groups.items()}
 
     def rows(self) -> list[tuple[str, str]]:
         """What the terminal shows of it."""

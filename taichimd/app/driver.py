@@ -226,6 +226,7 @@ def simulation_of(engine: "System", job: Job) -> Simulation:
     first = engine.evaluate()
     require_finite(first.energy, first.forces, engine)
     simulation = Simulation.from_engine(engine, timestep=job.settings.run.timestep)
+    simulation.groups = {} if job.acting is None else dict(job.acting.groups)
     if job.checkpoint is not None:
         continue_clock(simulation, job.checkpoint)
     return simulation

@@ -12,7 +12,7 @@ from taichimd.ensembles.groups.given import GroupBath, group_baths
 from taichimd.ensembles.registry import NVE, Ensemble, Thermostat
 from taichimd.program.batchable import called, errors_name
 from taichimd.settings.run import SETTINGS
-from taichimd.system.groups import Groups
+from taichimd.system.groups import Groups, Numbers
 
 
 class Given(NamedTuple):
@@ -25,8 +25,8 @@ class Given(NamedTuple):
 
 def baths_of_each(
     systems: Sequence[Atoms], acting: Any, groups: Any, fixed: Sequence[Any]
-) -> tuple[list[list[GroupBath]], list[str]]:
-    """The baths of groups of each system, and remarks; arguments as of `Simulations`.
+) -> tuple[list[list[GroupBath]], list[dict[str, Numbers]], list[str]]:
+    """The baths of groups of each system, its groups, and remarks; arguments as of `Simulations`.
 
     A list of lists has those of each system. With one for all, seeds are derived with the system's number.
 
@@ -35,15 +35,22 @@ def baths_of_each(
     """
     own = acting is not None and all(isinstance(one, list | tuple) for one in acting) and len(acting) > 0
     each = one_of_each("acting", acting, len(systems)) if own else [acting] * len(systems)
-    found, told = [], list[str]()
+    found, named_of_each, told = [], list[dict[str, Numbers]](), list[str]()
     for k, (atoms, of_one, named) in enumerate(
         zip(systems, each, one_of_each("groups", groups, len(systems)), strict=True)
     ):
         with errors_name(called(k)):
-            baths, remarks = group_baths(of_one, Groups(atoms, named, fixed[k]), fixed[k])
+            of_atoms = Groups(atoms, named, fixed[k])
+            baths, remarks = group_baths(of_one, of_atoms, fixed[k])
+        named_of_each.append(all_groups(of_atoms, baths))
         found.append(baths if own else [_with_own_seed(bath, k) for bath in baths])
         told += [f"{called(k)}: {remark}" for remark in remarks]
-    return found, told
+    return found, named_of_each, told
+
+
+def all_groups(groups: Groups, baths: Sequence[GroupBath]) -> dict[str, Numbers]:
+    """Groups by name, with those of baths that were given without one."""
+    return {**groups, **{one.name: one.atoms for one in baths if one.name not in groups}}
 
 
 def _with_own_seed(bath: GroupBath, number: int) -> GroupBath:

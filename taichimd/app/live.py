@@ -12,6 +12,7 @@ vibration, nor heat; with fixed atoms, which tie it to the laboratory, relative 
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,11 +23,12 @@ from taichimd.app.observer import Sampler
 from taichimd.app.simulated_system import SimulatedSystem
 from taichimd.core.errors import AnalysisError, CheckpointError, SettingsError
 from taichimd.core.saved import saved_array
-from taichimd.observables.observable import Rows
+from taichimd.observables.observable import Result, Rows
 from taichimd.observables.observed_run import ObservedRun
 from taichimd.observables.plan import Plan
 from taichimd.observables.planning import check_forcefield, check_system, observables_of, saved_plan
 from taichimd.program.totals import LABORATORY, centre_of_mass
+from taichimd.system.groups import Numbers
 from taichimd.system.velocities import drift_share
 
 if TYPE_CHECKING:
@@ -44,6 +46,7 @@ class Observations(Sampler):
     Args:
         engine: of the run, velocities set.
         plan: see `taichimd.observables.planning.make_plan`.
+        groups: numbers of atoms by name, for `flow`.
 
     Raises:
         SettingsError: a cell or masses that do not allow what is asked.
@@ -57,11 +60,11 @@ class Observations(Sampler):
         summaries: status and note of each observable, once they are written.
     """
 
-    def __init__(self, engine: "System", plan: Plan) -> None:
+    def __init__(self, engine: "System", plan: Plan, groups: Mapping[str, Numbers] | None = None) -> None:
         check_forcefield(plan, engine.forcefield)
         check_system(plan, engine.symbols, engine.masses, engine.cell, engine.pbc, engine.fixed)
         self.plan, self.every, self._seen = plan, plan.every, -1
-        self._run = run = ObservedRun(engine, plan)
+        self._run = run = ObservedRun(engine, plan, groups)
         self.notes = run.notes
         self.values: dict[str, dict[str, Any]] = {}
         self.summaries: dict[str, dict[str, str]] = {}
@@ -168,22 +171,33 @@ class Observations(Sampler):
             AnalysisError: samples are missing.
             OutputError: a file cannot be written.
         """
-        if not self.complete:
-            raise AnalysisError(f"{self.taken} of {self.plan.samples} samples taken; the run is not complete")
+        found = self.found()
         if self.plan.blocks == 1:
             self.notes.append("one block of samples: no errors; take a longer run, or a shorter window")
         notes = list(self.notes)
         rows: Rows = []
-        for observable in self.observables.values():
-            result = observable.result()
-            result.doubt = self._run.doubts.get(observable.name, "")
-            result.write([folder / name for name in observable.files(plot_format)], title)
+        for name, result in found.items():
+            observable = self.observables[name]
+            result.write([folder / file for file in observable.files(plot_format)], title)
             rows += result.rows
-            self.values |= {name: one.entry() for name, one in result.values.items()}
+            self.values |= {key: one.entry() for key, one in result.values.items()}
             self.notes += result.notes
-            own = [note for note in notes if observable.name in note.split(":")[0].split(", ")]
-            self.summaries[observable.name] = replace(result, notes=own + result.notes).summary()
+            own = [note for note in notes if name in note.split(":")[0].split(", ")]
+            self.summaries[name] = replace(result, notes=own + result.notes).summary()
         return rows
+
+    def found(self) -> dict[str, Result]:
+        """Tables, rows of the summary and numbers of a complete run, by the names of observables.
+
+        Raises:
+            AnalysisError: samples are missing.
+        """
+        if not self.complete:
+            raise AnalysisError(f"{self.taken} of {self.plan.samples} samples taken; the run is not complete")
+        results = {name: observable.result() for name, observable in self.observables.items()}
+        for name, result in results.items():
+            result.doubt = self._run.doubts.get(name, "")
+        return results
 
     def _say(self, kinds: list[str], note: str, doubt: str) -> None:
         """Note what spoils some observables."""

@@ -50,6 +50,7 @@ def plan_of(settings: RunSettings, first_step: int, steps: int) -> Plan | None:
         window,
         observe.r_max,
         bond_order=observe.bond_order,
+        profile=(observe.profile_axis, observe.profile_bin),
     )
 
 
@@ -108,7 +109,7 @@ def start(
         return None
     from taichimd.app.live import Observations
 
-    observations = Observations(simulation.engine, plan)
+    observations = Observations(simulation.engine, plan, simulation.groups)
     if checkpoint is not None and saved_plan(checkpoint.observed) == plan:
         observations.load(checkpoint.observed)
     return observations

@@ -177,7 +177,6 @@ class Run:
             counted_from=self.counted_from,
             ramp=ramp_of(self.job.settings, self.job.checkpoint, self.job.steps),
             observed={} if self.observations is None else self.observations.save(),
-            groups={} if self.job.acting is None else self.job.acting.runs(),
         )
 
     def finish(self, reason: str, result: RunResult) -> None:

@@ -32,7 +32,7 @@ from taichimd.io.report import versions
 from taichimd.settings.config import make_settings
 from taichimd.settings.run import RunSettings
 from taichimd.settings.types import absolute, checkpoint_of, of_each
-from taichimd.system.groups import Groups
+from taichimd.system.groups import Groups, of_runs, runs_of
 
 if TYPE_CHECKING:
     from taichimd.program.engine import Engine
@@ -73,6 +73,7 @@ def state_of(simulation: SimulatedSystem) -> dict[str, Any]:
         "bath": engine.bath_state(),
         "states": engine.atom_states(),
         "fixed": engine.fixed,
+        "groups": {name: runs_of(numbers) for name, numbers in simulation.groups.items()},
     }
 
 
@@ -163,9 +164,11 @@ def start_from(
     checkpoint, rested = at_rest(checkpoint, settings)
     baths = acting_of(checkpoint, ensemble)
     if acting is not None:
-        baths, told = group_baths(
-            acting, Groups(checkpoint.atoms(), groups, checkpoint.fixed), checkpoint.fixed
-        )
+        kept = {name: of_runs(runs) for name, runs in checkpoint.groups.items()}
+        of_atoms = Groups(checkpoint.atoms(), {**kept, **(groups or {})}, checkpoint.fixed)
+        baths, told = group_baths(acting, of_atoms, checkpoint.fixed)
+        runs = {**of_atoms.runs(), **{one.name: runs_of(one.atoms) for one in baths}}
+        checkpoint = replace(checkpoint, groups=runs)
         remarks += told
         checkpoint = replace(checkpoint, bath={k: v for k, v in checkpoint.bath.items() if k != "acting"})
     engine = Engine(

@@ -1,5 +1,7 @@
 """A system in time, as observers see it: its engine, its clock, and what it shows of both."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,8 +13,10 @@ from taichimd.core.errors import PropertyError, StructureError
 from taichimd.io.structures import hold_results
 from taichimd.program.results import NotCopied, Thermo
 from taichimd.settings.run import SETTINGS
+from taichimd.system.groups import Numbers
 
 if TYPE_CHECKING:
+    from taichimd.app.live import Observations
     from taichimd.program.system import System
 
 
@@ -22,10 +26,12 @@ class SimulatedSystem(NotCopied):
     Attributes:
         engine: of the system; of several that step together the view of this one.
         timestep: fs. last_step: where the present run ends.
+        groups: numbers of the atoms of each group, by its name.
         origin_fs, origin_step: time, and step counter, from which the steps of this time step count.
     """
 
     engine: "System"
+    groups: Mapping[str, Numbers] = MappingProxyType({})
     _structure: Atoms
 
     def _start(self, timestep: float) -> None:
@@ -60,6 +66,34 @@ class SimulatedSystem(NotCopied):
     def heats(self) -> dict[str, float]:
         """Energy that each bath of a group has given to the atoms since the first step, eV, by its name."""
         return self.engine.heats()
+
+    def observe(self, kinds: str, steps: int, every: int = 10, **options: Any) -> "Observations":
+        """What `--observe` measures, as a sampler of the next run, `run(steps, samplers=[it])`.
+
+            >>> from ase.build import bulk
+            >>> from taichimd import Simulation
+            >>> slab = bulk("Si", cubic=True).repeat((4, 1, 1))
+            >>> simulation = Simulation(slab, "Si.sw", groups={"left": "fx < 0.5"}, temperature=300)
+            >>> flow = simulation.observe("flow,profile", 40, every=2)
+            >>> result = simulation.run(40, samplers=[flow])
+            >>> sorted(flow.found()["flow"].values)
+            ['temperature_left']
+
+        Args:
+            kinds: some of rdf, msd, vacf, heat, viscosity, species, bonds, flow, profile.
+            steps: of the run, for the blocks that errors come from.
+            every: steps between samples.
+            options: as of `taichimd.observables.planning.make_plan`: window (fs), r_max (Å),
+                profile=("x", 5.0).
+
+        Raises:
+            SettingsError, AnalysisError, PropertyError: what the system does not allow.
+        """
+        from taichimd.app.live import Observations
+        from taichimd.observables.planning import make_plan, parse_kinds
+
+        plan = make_plan(parse_kinds(kinds), self.step, steps, self.timestep, every, **options)
+        return Observations(self.engine, plan, self.groups)
 
     @property
     def numbers(self) -> NDArray[Any]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from ase import Atoms
 
-from taichimd.app.given import baths_of_each, drawn_at, given_of_each
+from taichimd.app.given import all_groups, baths_of_each, drawn_at, given_of_each
 from taichimd.app.loop import RunResult, Watched, check_length, run_loop
 from taichimd.app.notes import REDRAW_IN_PYTHON, of_start, of_system
 from taichimd.app.observer import Observer, Sampler
@@ -36,7 +36,7 @@ from taichimd.program.batchable import called, errors_name
 from taichimd.program.results import NotCopied
 from taichimd.system.checks import require_atoms
 from taichimd.system.constraints import fix, fixed_atoms
-from taichimd.system.groups import Groups
+from taichimd.system.groups import Groups, of_runs
 from taichimd.system.overlaps import notes_on_overlap
 
 if TYPE_CHECKING:
@@ -114,7 +114,9 @@ class Simulation(SimulatedSystem):
         require_atoms(atoms)
         fixed = fixed_atoms(atoms)
         potential.check_bounded()
-        baths, of_groups = group_baths(acting, Groups(atoms, groups, fixed), fixed)
+        of_atoms = Groups(atoms, groups, fixed)
+        baths, of_groups = group_baths(acting, of_atoms, fixed)
+        self.groups = all_groups(of_atoms, baths)
         engine = Engine(
             atoms,
             potential,
@@ -204,6 +206,7 @@ class Simulation(SimulatedSystem):
             path, forcefield, ensemble, changes, trust, groups, acting
         )
         self = cls.from_engine(engine, timestep=settings.run.timestep)
+        self.groups = {name: of_runs(runs) for name, runs in checkpoint.groups.items()}
         continue_clock(self, checkpoint)
         record = settings.record()
         self._settings, self._account = {key: record[key] for key in NOT_OF_THE_ENGINE}, account
@@ -322,7 +325,7 @@ class Simulations(NotCopied, Sequence[Simulation]):
             with errors_name(called(number)):
                 require_atoms(atoms)
         fixed = [fixed_atoms(atoms) for atoms in systems]
-        of_each, told = baths_of_each(systems, acting, groups, fixed)
+        of_each, named, told = baths_of_each(systems, acting, groups, fixed)
         potential = load_forcefield(forcefield)
         potential.check_bounded()
         self.batch = Batch(
@@ -337,9 +340,10 @@ class Simulations(NotCopied, Sequence[Simulation]):
         )
         self._each: list[Simulation] = []
         label = potential_label(forcefield)
-        for member, atoms, own in zip(self.batch.members, systems, given, strict=True):
+        for member, atoms, own, groups_of_one in zip(self.batch.members, systems, given, named, strict=True):
             one = Simulation.__new__(Simulation)
             one._start(potential.timestep if timestep is None else timestep)
+            one.groups = groups_of_one
             told += one._begin(member, atoms, (label, own.temperature, own.seed, backend, decomposition))
             self._each.append(one)
         for remark in dict.fromkeys(told):

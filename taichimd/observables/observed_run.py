@@ -1,12 +1,13 @@
 """What observables know of the run that they are of."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from taichimd.core.units import PS
 from taichimd.observables.plan import Plan
+from taichimd.system.groups import Numbers
 
 if TYPE_CHECKING:
     from taichimd.program.system import System
@@ -16,7 +17,7 @@ class ObservedRun:
     """A run with its plan, and what has been sampled so far.
 
     Attributes:
-        engine: of the run. plan: of its samples.
+        engine: of the run. plan: of its samples. groups: numbers of atoms, by name.
         species: symbols, sorted. kinds: (n,) number of each atom's species.
         numbers: atoms of each species. n_free: of them those that are not fixed.
         fixed: (n,) which atoms are fixed.
@@ -27,8 +28,8 @@ class ObservedRun:
         doubts: status of observables that something in the run spoils, by their names.
     """
 
-    def __init__(self, engine: "System", plan: Plan) -> None:
-        self.engine, self.plan = engine, plan
+    def __init__(self, engine: "System", plan: Plan, groups: Mapping[str, Numbers] | None = None) -> None:
+        self.engine, self.plan, self.groups = engine, plan, dict(groups or {})
         self.species = sorted(set(engine.symbols))
         self.kinds = np.array([self.species.index(symbol) for symbol in engine.symbols], np.int32)
         self.fixed = np.zeros(len(self.kinds), bool) if engine.fixed is None else engine.fixed

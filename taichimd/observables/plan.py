@@ -3,7 +3,7 @@
 import json
 from dataclasses import asdict, dataclass
 from math import inf
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -35,6 +35,7 @@ class Plan:
         lags: samples that the correlation window spans.
         r_max: angstrom, of the RDF. bins: of the RDF.
         bond_order: above which two atoms are of one molecule.
+        profile_axis: x, y or z. profile_bin: width of the bins of a profile, angstrom, about.
     """
 
     kinds: tuple[str, ...]
@@ -47,6 +48,8 @@ class Plan:
     r_max: float
     bins: int
     bond_order: float = BOND_ORDER
+    profile_axis: Literal["x", "y", "z"] = "x"
+    profile_bin: float = 5.0
 
     @property
     def length(self) -> int:
@@ -78,7 +81,11 @@ class Plan:
             raise damaged(f"plan: {reason}") from None
         least = {"every": 1, "first_step": 0, "samples": 0, "blocks": 1, "lags": 0, "bins": 1}
         wrong = [name for name, value in least.items() if not value <= getattr(found, name) < 2**53]
-        wrong += [name for name in ("interval", "r_max", "bond_order") if not 0 < getattr(found, name) < inf]
+        wrong += [
+            name
+            for name in ("interval", "r_max", "bond_order", "profile_bin")
+            if not 0 < getattr(found, name) < inf
+        ]
         if wrong:
             raise damaged(f"plan: {wrong[0]} = {getattr(found, wrong[0])!r}")
         return found

@@ -63,6 +63,7 @@ def make_plan(
     r_max: float = 8.0,
     bins: int = 200,
     bond_order: float = BOND_ORDER,
+    profile: tuple[Any, float] = ("x", 5.0),
 ) -> Plan:
     """Plan the samples of a run.
 
@@ -78,6 +79,7 @@ def make_plan(
         r_max: angstrom, of the RDF.
         bins: of the RDF.
         bond_order: above which two atoms are of one molecule.
+        profile: axis of a profile, and width of its bins, angstrom.
 
     Raises:
         SettingsError: a window that does not leave two time origins, or is shorter than a sample; too few
@@ -114,7 +116,9 @@ def make_plan(
         blocks -= 1
     if window is None:
         lags = max(1, samples // blocks // 2)
-    return Plan(kinds, every, first_step, samples, interval / 1000.0, blocks, lags, r_max, bins, bond_order)
+    return Plan(
+        kinds, every, first_step, samples, interval / 1000.0, blocks, lags, r_max, bins, bond_order, *profile
+    )
 
 
 def _most_lags(samples: int) -> int:

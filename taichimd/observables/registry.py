@@ -2,16 +2,18 @@
 
 from taichimd.observables.angles import Angles
 from taichimd.observables.bonds import Bonds
+from taichimd.observables.flow import Flow
 from taichimd.observables.heat import Heat
 from taichimd.observables.msd import Msd
 from taichimd.observables.observable import RunObservable, TrajectoryObservable
+from taichimd.observables.profile import Profile
 from taichimd.observables.rdf import Rdf
 from taichimd.observables.species import Species
 from taichimd.observables.vacf import Vacf
 from taichimd.observables.viscosity import Viscosity
 
 OF_RUNS: dict[str, type[RunObservable]] = {
-    kind.name: kind for kind in (Rdf, Msd, Vacf, Heat, Viscosity, Species, Bonds)
+    kind.name: kind for kind in (Rdf, Msd, Vacf, Heat, Viscosity, Species, Bonds, Flow, Profile)
 }
 """What a run can observe, by the words of `--observe`."""
 OF_TRAJECTORIES: dict[str, type[TrajectoryObservable]] = {

@@ -130,7 +130,14 @@ def _inherited(checkpoint: Mapping[str, Any], own: Mapping[str, Any]) -> dict[st
     """What a restart takes over: not what belongs to each run, nor what its own settings replace."""
     dropped = {"steps", "time", "output", "restart", "overwrite", "profile", "velocities", "from_frame"}
     if own.get("observe") == NONE:
-        dropped |= {"observe_every", "observe_window", "observe_r_max", "observe_bond_order"}
+        dropped |= {
+            "observe_every",
+            "observe_window",
+            "observe_r_max",
+            "observe_bond_order",
+            "profile_axis",
+            "profile_bin",
+        }
     ensemble = own.get("ensemble", checkpoint.get("ensemble"))
     new_bath = ensemble != checkpoint.get("ensemble")
     if new_bath:

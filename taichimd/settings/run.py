@@ -208,7 +208,8 @@ class ObserveSettings(Settings, topic="observe"):
 
     quantities: types.Observables = setting(
         None,
-        "While it runs, some of rdf,msd,vacf,heat,viscosity,species,bonds; with tables and pictures. Or none",
+        "While it runs, some of rdf,msd,vacf,heat,viscosity,species,bonds,flow,profile; with tables and "
+        "pictures. Or none",
         "observe",
     )
     every: types.Steps = setting(10, "Steps between samples", "observe_every")
@@ -216,6 +217,8 @@ class ObserveSettings(Settings, topic="observe"):
         None, 'Longest correlation time: "5ps"; default half of a fifth of the run', "observe_window"
     )
     r_max: types.Angstrom = setting(8.0, "Largest distance of the RDF", "observe_r_max")
+    profile_axis: Literal["x", "y", "z"] = setting("x", "Axis of the profile")
+    profile_bin: types.Angstrom = setting(5.0, "Width of the bins of the profile, about")
     bond_order: types.BondOrder = setting(
         0.3, "Bonds of a larger order make molecules (species) and are listed (bonds)", "observe_bond_order"
     )

@@ -274,5 +274,8 @@ Texts = Annotated[
 Observables = Annotated[
     str | None,
     AfterValidator(without_none),
-    Values("some of rdf, msd, vacf, heat, viscosity, species, bonds, with commas between; or none", "list"),
+    Values(
+        "some of rdf, msd, vacf, heat, viscosity, species, bonds, flow, profile, with commas; or none",
+        "list",
+    ),
 ]

@@ -1,7 +1,7 @@
 """Groups of atoms: what a user gives of them, and the atoms that each has."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -35,8 +35,8 @@ class Group:
 
     def __init__(self, where: Any) -> None:
         given = where if isinstance(where, Group) else None
-        self.where = where if given is None else given.where
-        self._mask = _mask_of(where) if given is None else given._mask
+        self.where: Any = where if given is None else given.where
+        self._mask: Callable[[Asked], Mask] = _mask_of(where) if given is None else given._mask
 
     def mask(self, asked: Asked) -> Mask:
         """(n,) True where an atom is in the group; it may be empty.

@@ -1,0 +1,128 @@
+"""Heat flow: temperature of each group through time, and energy that baths give to the atoms."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taichimd.core.arrays import Array
+from taichimd.core.errors import SettingsError
+from taichimd.core.saved import saved_array
+from taichimd.core.units import KB
+from taichimd.estimators.blocks import block_note, with_note
+from taichimd.estimators.series import Mean, mean_of
+from taichimd.io.analysis_files import curves
+from taichimd.observables.numbers import finding, plus_minus
+from taichimd.observables.observable import Result, RunObservable
+from taichimd.observables.observed_run import ObservedRun
+from taichimd.observables.samplers.bins import BITS, MOST_GROUPS, BinSums
+from taichimd.system.groups import Numbers
+
+
+class Flow(RunObservable):
+    """Temperature of each group, and heat of each bath with its rate.
+
+    The degrees of freedom of a group of N_g atoms that move are 3 (N_g - M_g/M) if the momentum of the
+    system is conserved, else 3 N_g.
+    """
+
+    name, tables, picture = "flow", ("flow",), "flow"
+
+    def __init__(self, run: ObservedRun) -> None:
+        super().__init__(run)
+        engine, self._groups = run.engine, dict(run.groups)
+        self._accounts = list(engine.heats())
+        if not (self._groups or self._accounts):
+            raise SettingsError(
+                "observe = flow: there are no groups and no baths of groups; give some with --group, --bath"
+            )
+        if len(self._groups) > MOST_GROUPS:
+            raise SettingsError(
+                f"observe = flow: {len(self._groups)} groups, expected {MOST_GROUPS} at most; leave some out"
+            )
+        bits = np.zeros(engine.n_atoms, np.int32)
+        for number, atoms in enumerate(self._groups.values()):
+            bits[atoms] |= np.int32(1 << number)
+        bits[run.fixed] = 0
+        self._sums = BinSums(engine.masses, max(1, len(self._groups)), bits)
+        self._freedom = [self._freedom_of(atoms) for atoms in self._groups.values()]
+        self._temperatures: list[list[float]] = []
+        self._heats: list[list[float]] = []
+        run.samplers["flow"] = self
+
+    def _freedom_of(self, atoms: Numbers) -> float:
+        """Degrees of freedom of a group; NaN if none of its atoms moves."""
+        run, masses = self.run, self.run.engine.masses
+        free = atoms[~run.fixed[atoms]]
+        conserved = not (run.fixed.any() or run.engine.moves_centre)
+        share = float(masses[free].sum() / masses.sum()) if conserved else 0.0
+        freedom = 3.0 * (len(free) - share)
+        return freedom if freedom > 0.0 else np.nan
+
+    def sample(self, state: Any, energies: Any, virials: Any, centre: Any) -> None:
+        """Temperatures and heats of one sample."""
+        self._sums.add_groups(state)
+        twice = self._sums.take()[: len(self._groups), 0] * 2.0**-BITS
+        self._temperatures.append((twice / np.array(self._freedom) / KB).tolist())
+        self._heats.append(list(self.run.engine.heats().values()))
+
+    def save(self) -> dict[str, Any]:
+        """What a checkpoint must keep."""
+        n = len(self._heats)
+        return {
+            "temperatures": np.array(self._temperatures, float).reshape(n, len(self._groups)),
+            "heats": np.array(self._heats, float).reshape(n, len(self._accounts)),
+        }
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """Go on from what `save` gave."""
+        shown = {"temperatures": len(self._groups), "heats": len(self._accounts)}
+        rows = {
+            key: saved_array(saved, key, "f", None, count, finite=False).tolist()
+            for key, count in shown.items()
+        }
+        self._temperatures, self._heats = rows["temperatures"], rows["heats"]
+
+    def result(self) -> Result:
+        """Of the run: means and rates with errors from blocks, and a row for each sample."""
+        plan, n = self.run.plan, len(self._heats)
+        time = plan.interval * np.arange(float(n))
+        temperatures = np.array(self._temperatures, float).reshape(n, -1)
+        heats = np.array(self._heats, float).reshape(n, -1)
+        table: dict[str, Array] = {"time_ps": time}
+        result = Result([table], [], [])
+        blocks = self._blocks(n)
+        lines: dict[str, tuple[Array, Array]] = {}
+        for number, name in enumerate(self._groups):
+            column = table[f"temperature_{name}_K"] = temperatures[:, number]
+            mean = _mean(np.array([column[block].mean() for block in blocks]))
+            result.values[f"temperature_{name}"] = finding(mean.value, mean.error, "K", note=mean.note)
+            result.rows.append((f"temperature {name}", f"{plus_minus(mean)} K"))
+            lines[name] = column, 0.0 * column
+        if lines:
+            result.panels.append(lambda axis: curves(axis, time, lines, "time (ps)", "temperature (K)"))
+        given: dict[str, tuple[Array, Array]] = {}
+        for number, name in enumerate(self._accounts):
+            column = table[f"heat_{name}_eV"] = heats[:, number]
+            rates = [_slope(column[block], plan.interval) for block in blocks]
+            mean = _mean(np.array(rates))
+            result.values[f"power_{name}"] = finding(mean.value, mean.error, "eV/ps", note=mean.note)
+            result.rows.append((f"power {name}", f"{plus_minus(mean)} eV/ps"))
+            given[name] = column - column[0], 0.0 * column
+        if given:
+            result.panels.append(lambda axis: curves(axis, time, given, "time (ps)", "heat (eV)"))
+        return result
+
+    def _blocks(self, n: int) -> list[NDArray[np.int64]]:
+        """Samples of each block; what does not fill the blocks is left out at the start."""
+        plan = self.run.plan
+        return list(np.arange(n - plan.length * plan.blocks, n).reshape(plan.blocks, plan.length))
+
+
+def _slope(values: Array, interval: float) -> float:
+    """Change per ps from the first to the last sample; NaN of one sample."""
+    return float(values[-1] - values[0]) / (interval * (len(values) - 1)) if len(values) > 1 else np.nan
+
+
+def _mean(blocks: Array) -> Mean:
+    return with_note(mean_of(blocks), block_note(blocks))

@@ -1,0 +1,151 @@
+"""Sums over the atoms of bins along an axis, and over the atoms of groups, on the device.
+
+Each number is rounded to a multiple of 2^-BITS and added as an integer, so that sums have the same bits in any order of
+the atoms and on any number of threads.
+"""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
+from taichimd.core.runtime import backend, literals, ti
+from taichimd.system.state import Atoms, State
+
+BITS = 30
+"""Sums of up to 2^33 amu or eV; what is rounded away of an atom is 1e-9."""
+COPIES = 64
+"""Sums that threads fill side by side: atomics on one would wait for each other."""
+MOST_GROUPS = 31
+"""Bits of a whole number that says of which groups an atom is."""
+COUNT, MASS, FREE, KINETIC, STRESS, COLUMNS = 0, 1, 2, 3, 4, 7
+"""Columns of a bin: atoms, mass (amu), atoms that move, twice the kinetic energy (eV), and virial with kinetic part
+along xx, yy, zz (eV)."""
+
+
+class Bins(Bundle):
+    """What the sums take besides the atoms."""
+
+    masses: Any = Array("f64", "n", "amu, by the user's numbers")
+    virial: Any = Array("real", "9n", "3x3 virial of each atom, eV")
+    direction: Any = Number(
+        "double_vec", "the fraction of the cell along the axis is x . direction, 1/angstrom"
+    )
+    periodic: Any = Number("i32", "whether the fraction is wrapped")
+    bins: Any = Number("i32", "number of bins")
+    groups: Any = Array("i32", "n", "a bit for each group, by the user's numbers")
+    sums: Any = Array("i64", "copies x bins x columns", "the sums, copy after copy")
+
+
+@ti.func
+def _units(value):
+    most = ti.cast(2.0**32, ti.f64)
+    return ti.cast(ti.floor(ti.min(ti.max(value, -most), most) * 2.0**BITS + 0.5), ti.i64)
+
+
+@cache
+def _profile_kernel(real: Any, cuda: bool) -> Any:
+    taken = Atoms.only("n", "pos", "vel", "inverse_mass", "ident")
+
+    @kernel(types_of(real), atoms=taken, of=Bins.only("masses", "virial", "direction", "periodic", "bins", "sums"))  # fmt: skip
+    def add_profile(atoms, of):
+        for i in range(atoms.n):
+            copy = (i if ti.static(cuda) else i // 32) % COPIES
+            x = ti.cast(atoms.pos[i], ti.f64)
+            f = x.dot(of.direction)
+            if of.periodic == 1:
+                f -= ti.floor(f)
+            # Rounding may give a fraction of 1; what is not a number is in no bin.
+            b = ti.min(ti.cast(f * of.bins, ti.i32), of.bins - 1)
+            if f >= 0.0 and f <= 1.0:
+                v = ti.cast(atoms.vel[i], ti.f64)
+                mass = of.masses[atoms.ident[i]]
+                at = (copy * of.bins + b) * COLUMNS
+                ti.atomic_add(of.sums[at + COUNT], _units(1.0 + 0.0 * mass))
+                ti.atomic_add(of.sums[at + MASS], _units(mass))
+                if atoms.inverse_mass[i] > 0.0:
+                    ti.atomic_add(of.sums[at + FREE], _units(1.0 + 0.0 * mass))
+                ti.atomic_add(of.sums[at + KINETIC], _units(mass * v.dot(v)))
+                for a in ti.static(range(3)):
+                    w = ti.cast(of.virial[9 * i + 4 * a], ti.f64)
+                    ti.atomic_add(of.sums[at + STRESS + a], _units(mass * v[a] * v[a] + w))
+
+    return add_profile
+
+
+@cache
+def _groups_kernel(real: Any, cuda: bool) -> Any:
+    taken = Atoms.only("n", "vel", "ident")
+
+    @kernel(types_of(real), atoms=taken, of=Bins.only("masses", "groups", "bins", "sums"))
+    def add_groups(atoms, of):
+        for i in range(atoms.n):
+            mine = of.groups[atoms.ident[i]]
+            if mine != 0:
+                copy = (i if ti.static(cuda) else i // 32) % COPIES
+                v = ti.cast(atoms.vel[i], ti.f64)
+                twice = _units(of.masses[atoms.ident[i]] * v.dot(v))
+                for g in range(of.bins):
+                    if (mine >> g) & 1 == 1:
+                        ti.atomic_add(of.sums[copy * of.bins + g], twice)
+
+    return add_groups
+
+
+class BinSums:
+    """Sums on the device.
+
+    Args:
+        masses: (n,) amu.
+        bins: number of bins, or of groups.
+        groups: (n,) a bit for each group an atom is of; None: the bins are along an axis.
+    """
+
+    def __init__(
+        self, masses: NDArray[np.float64], bins: int, groups: NDArray[np.int32] | None = None
+    ) -> None:
+        self._columns = COLUMNS if groups is None else 1
+        self._given = masses, groups
+        self._bins, self._arrays = bins, None
+
+    def _arguments(self, **more: Any) -> Any:
+        if self._arrays is None:
+            masses, groups = self._given
+            arrays = {"masses": ti.ndarray(ti.f64, len(masses)), "bins": self._bins}
+            arrays["masses"].from_numpy(masses)
+            arrays["sums"] = ti.ndarray(ti.i64, COPIES * self._bins * self._columns)
+            arrays["sums"].fill(0)
+            if groups is not None:
+                arrays["groups"] = ti.ndarray(ti.i32, len(groups))
+                arrays["groups"].from_numpy(groups)
+            self._arrays = arrays
+        return Bins(**self._arrays, **more)
+
+    def add_profile(self, state: State, virials: Any, direction: NDArray[np.float64], periodic: bool) -> None:
+        """Add the atoms of a sample to bins along an axis.
+
+        Args:
+            state: of the atoms.
+            virials: (9n) eV, in spatial order.
+            direction: (3,) 1/angstrom, whose product with a position is a fraction of the cell.
+            periodic: whether the fraction is wrapped.
+        """
+        vector = ti.Vector([float(x) for x in direction], dt=ti.f64)
+        of = self._arguments(virial=virials, direction=vector, periodic=int(periodic))
+        with literals(state.real):
+            _profile_kernel(state.real, backend() == "cuda")(state, of)
+
+    def add_groups(self, state: State) -> None:
+        """Add the atoms of a sample to their groups."""
+        with literals(state.real):
+            _groups_kernel(state.real, backend() == "cuda")(state, self._arguments())
+
+    def take(self) -> NDArray[np.int64]:
+        """(bins, columns) sums since the last call, in units of 2^-BITS."""
+        if self._arrays is None:
+            return np.zeros((self._bins, self._columns), np.int64)
+        found: NDArray[np.int64] = self._arrays["sums"].to_numpy()
+        self._arrays["sums"].fill(0)
+        return found.reshape(COPIES, self._bins, self._columns).sum(axis=0)
