@@ -108,12 +108,13 @@ class BinSums:
     ) -> None:
         self._columns = COLUMNS if groups is None else 1
         self._given = masses, groups
-        self._bins, self._arrays = bins, None
+        self._bins = bins
+        self._arrays: dict[str, Any] = {}
 
     def _arguments(self, **more: Any) -> Any:
-        if self._arrays is None:
+        if not self._arrays:
             masses, groups = self._given
-            arrays = {"masses": ti.ndarray(ti.f64, len(masses)), "bins": self._bins}
+            arrays: dict[str, Any] = {"masses": ti.ndarray(ti.f64, len(masses)), "bins": self._bins}
             arrays["masses"].from_numpy(masses)
             arrays["sums"] = ti.ndarray(ti.i64, COPIES * self._bins * self._columns)
             arrays["sums"].fill(0)
@@ -144,7 +145,7 @@ class BinSums:
 
     def take(self) -> NDArray[np.int64]:
         """(bins, columns) sums since the last call, in units of 2^-BITS."""
-        if self._arrays is None:
+        if not self._arrays:
             return np.zeros((self._bins, self._columns), np.int64)
         found: NDArray[np.int64] = self._arrays["sums"].to_numpy()
         self._arrays["sums"].fill(0)
