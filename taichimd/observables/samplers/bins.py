@@ -1,7 +1,7 @@
 """Sums over the atoms of bins along an axis, and over the atoms of groups, on the device.
 
-Each number is rounded to a multiple of 2^-BITS and added as an integer, so that sums have the same bits in any
-order of the atoms and on any number of threads.
+Each number is rounded to a multiple of 2^-BITS and added as an integer, so that sums have the same bits in
+any order of the atoms and on any number of threads.
 """
 
 from functools import cache
@@ -21,8 +21,8 @@ COPIES = 64
 MOST_GROUPS = 31
 """Bits of a whole number that says of which groups an atom is."""
 COUNT, MASS, FREE, KINETIC, STRESS, COLUMNS = 0, 1, 2, 3, 4, 7
-"""Columns of a bin: atoms, mass (amu), atoms that move, twice the kinetic energy (eV), and virial with kinetic
-part along xx, yy, zz (eV)."""
+"""Columns of a bin: atoms, mass (amu), atoms that move, twice the kinetic energy (eV), and virial with
+kinetic part along xx, yy, zz (eV)."""
 
 
 class Bins(Bundle):
