@@ -332,10 +332,14 @@ def solver_kernels(
 
         return SimpleNamespace(solve=solve)
 
-    vectors, flags = Vectors.only("x", "z"), Progress.only("flags", "scalars")
-    sites = Sites.only("n", "kind")
-
-    @kernel(types, g=Solver.only("elements", atoms=sites, v=vectors, progress=flags), **start)  # type: ignore[arg-type]
+    @kernel(
+        types,
+        g=Solver.only(
+            "elements", atoms=Sites.only("n", "kind"), v=Vectors.only("x", "z"),
+            progress=Progress.only("flags", "scalars")
+        ),
+        **start,  # type: ignore[arg-type]
+    )  # fmt: skip
     def begin(g, past, control, frozen, stepping):
         """The first guess, if control says that there is something to do."""
         first_guess(g, past, control, frozen, stepping)
