@@ -14,16 +14,13 @@ Format: the docstring of `ase.io.ulm`.
 """
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 from ase import Atoms
 from ase.calculators.singlepoint import SinglePointCalculator
-from numpy.typing import NDArray
 
-from taichimd.core.arrays import Array
 from taichimd.core.errors import OutputError
 from taichimd.io.files import open_own, writing
 from taichimd.io.snapshot import FrameWriter, Snapshot
@@ -48,36 +45,15 @@ DESCRIPTION = {
 
 
 class BinaryTrajectoryWriter(FrameWriter):
-    """Appends frames, each handed to the system.
+    """Appends frames in ASE's format."""
 
-    Args:
-        path: the trajectory.
-        symbols: one per atom.
-        pbc: (3,) whether a direction is periodic.
-        drop_from: None starts a new file; a step keeps the frames before it and drops the others (restart).
-        per_atom: more of each atom, some of "energy", "virial".
-        masses: (n,) amu; None: those that ASE gives the elements.
-
-    Raises:
-        OutputError: it cannot be written, or what is there is no such trajectory.
-    """
-
-    def __init__(
-        self,
-        path: Path,
-        symbols: list[str],
-        pbc: NDArray[np.bool_],
-        drop_from: int | None = None,
-        per_atom: Sequence[str] = (),
-        masses: Array | None = None,
-    ) -> None:
+    def _open(self, drop_from: int | None) -> None:
         from ase.io.trajectory import TrajectoryWriter
 
-        self.path = path
-        self._per_atom = tuple(per_atom)
-        self._atoms = Atoms(symbols, pbc=pbc)
-        if masses is not None and not np.array_equal(masses, self._atoms.get_masses()):
-            self._atoms.set_masses(masses)
+        path = self.path
+        self._atoms = Atoms(self._symbols, pbc=self._pbc)
+        if self._own_masses:
+            self._atoms.set_masses(self._masses)
         keep = drop_from is not None and path.exists()
         if keep:
             keep = cut_frames(path, int(drop_from or 0)) > 0
@@ -86,10 +62,10 @@ class BinaryTrajectoryWriter(FrameWriter):
             if keep:
                 opened.close()  # ASE reads what is there, and so opens it itself
             # One process writes, even where ASE finds MPI.
-            self._file: Any = TrajectoryWriter(
+            self._frames: Any = TrajectoryWriter(
                 str(path) if keep else opened, "a" if keep else "w", master=True
             )
-            self._file.set_description(DESCRIPTION)
+            self._frames.set_description(DESCRIPTION)
         self._whole = True
 
     def append_frame(self, frame: Snapshot) -> None:
@@ -120,19 +96,19 @@ class BinaryTrajectoryWriter(FrameWriter):
         atoms.calc = SinglePointCalculator(atoms, **results)
         with writing(self.path):
             self._whole = False
-            self._file.write(atoms)
+            self._frames.write(atoms)
             self._whole = True
 
     def sync(self) -> None:
         """Force what was written onto the disk."""
         with writing(self.path):
-            os.fsync(self._file.backend.fd.fileno())
+            os.fsync(self._frames.backend.fd.fileno())
 
     def close(self) -> None:
         """Close the file."""
         with writing(self.path):
             # ASE would try to complete a frame that a full disk has cut.
-            (self._file if self._whole else self._file.backend.fd).close()
+            (self._frames if self._whole else self._frames.backend.fd).close()
 
 
 def cut_frames(path: Path, step: int) -> int:

@@ -174,7 +174,28 @@ def _sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-class AppendedFile:
+class OwnFile:
+    """A file that is open for writing.
+
+    Attributes:
+        path: of the file.
+    """
+
+    path: Path
+    _file: IO[bytes]
+
+    def sync(self) -> None:
+        """Force what was written onto the disk."""
+        with writing(self.path):
+            os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        """Close the file."""
+        with writing(self.path):
+            self._file.close()
+
+
+class AppendedFile(OwnFile):
     """A file that grows piece by piece, each piece flushed: a killed run loses none that was reported.
 
     Args:
@@ -205,13 +226,3 @@ class AppendedFile:
         with writing(self.path):
             self._file.write(text.encode() if isinstance(text, str) else text)
             self._file.flush()
-
-    def sync(self) -> None:
-        """Force what was written onto the disk."""
-        with writing(self.path):
-            os.fsync(self._file.fileno())
-
-    def close(self) -> None:
-        """Close the file."""
-        with writing(self.path):
-            self._file.close()

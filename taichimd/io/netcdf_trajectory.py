@@ -27,7 +27,6 @@ import numpy as np
 from ase import Atoms
 from ase.calculators.singlepoint import SinglePointCalculator
 from ase.cell import Cell
-from ase.data import atomic_masses
 from ase.units import kcal, mol
 from numpy.typing import NDArray
 
@@ -91,43 +90,18 @@ class Layout:
 
 
 class NetcdfTrajectoryWriter(FrameWriter):
-    """Appends frames, each handed to the system.
+    """Appends frames in AMBER's format."""
 
-    Args:
-        path: the trajectory.
-        symbols: one per atom.
-        pbc: (3,) whether a direction is periodic.
-        drop_from: None starts a new file; a step keeps the frames before it and drops the others (restart).
-        per_atom: more of each atom, some of "energy", "virial".
-        masses: (n,) amu; None: those that ASE gives the elements.
-
-    Raises:
-        OutputError: it cannot be written, or is no such trajectory.
-    """
-
-    def __init__(
-        self,
-        path: Path,
-        symbols: list[str],
-        pbc: NDArray[np.bool_],
-        drop_from: int | None = None,
-        per_atom: Sequence[str] = (),
-        masses: Array | None = None,
-    ) -> None:
-        self.path = path
-        self._per_atom = tuple(per_atom)
-        self._numbers = Atoms(symbols).numbers
-        self._masses = atomic_masses[self._numbers] if masses is None else np.asarray(masses, float)
-        self._pbc = np.array(pbc, bool)
+    def _open(self, drop_from: int | None) -> None:
+        path = self.path
         self._layout: Layout | None = None
-        keep = drop_from is not None and path.exists()
-        if keep and cut_netcdf(path, int(drop_from or 0)):
+        if drop_from is not None and path.exists() and cut_netcdf(path, drop_from):
             self._layout = layout_of(path)
-            if self._layout.record["coordinates"].shape != (len(symbols), 3):
+            if self._layout.record["coordinates"].shape != (len(self._symbols), 3):
                 raise OutputError(f"{path} is of another number of atoms; choose another --output")
         with writing(path):
             mode = "r+" if self._layout is not None else "w"
-            self._file: IO[bytes] = os.fdopen(open_own(path, mode), f"{mode}b")
+            self._file = os.fdopen(open_own(path, mode), f"{mode}b")
 
     def append_frame(self, frame: Snapshot) -> None:
         """Write a frame and hand it to the system.
@@ -158,16 +132,6 @@ class NetcdfTrajectoryWriter(FrameWriter):
             self._file.flush()
             self._layout = Layout(begin, record, count + 1)
             _write_count(self._file, count + 1)
-
-    def sync(self) -> None:
-        """Force what was written onto the disk."""
-        with writing(self.path):
-            os.fsync(self._file.fileno())
-
-    def close(self) -> None:
-        """Close the file."""
-        with writing(self.path):
-            self._file.close()
 
     def _values(self, frame: Snapshot) -> dict[str, Any]:
         """Of a frame what the file has of it, in its order."""

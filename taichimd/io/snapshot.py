@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from ase.data import atomic_masses, atomic_numbers
 from numpy.typing import NDArray
 
 from taichimd.core.arrays import Array
+from taichimd.io.files import OwnFile
 from taichimd.program.results import Thermo
 
 if TYPE_CHECKING:
@@ -97,10 +100,41 @@ def snapshot(
     )
 
 
-class FrameWriter:
-    """What writers of trajectories have in common: `append` writes a snapshot, in any thread."""
+class FrameWriter(OwnFile):
+    """Appends frames to a trajectory, each handed to the system; `append_frame` may be called in any thread.
 
-    _per_atom: tuple[str, ...] = ()
+    Args:
+        path: the trajectory.
+        symbols: one per atom.
+        pbc: (3,) whether a direction is periodic.
+        drop_from: None starts a new file; a step keeps the frames before it and drops the others (restart).
+        per_atom: more of each atom, some of "energy", "virial".
+        masses: (n,) amu; None: those that ASE gives the elements.
+
+    Raises:
+        OutputError: it cannot be written, or what is there is no such trajectory.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        symbols: Sequence[str],
+        pbc: NDArray[np.bool_],
+        drop_from: int | None = None,
+        per_atom: Sequence[str] = (),
+        masses: Array | None = None,
+    ) -> None:
+        self.path, self._symbols, self._per_atom = path, list(symbols), tuple(per_atom)
+        self._pbc = np.array(pbc, bool)
+        self._numbers = np.array([atomic_numbers[symbol] for symbol in symbols])
+        usual = atomic_masses[self._numbers]
+        self._masses = usual if masses is None else np.asarray(masses, float)
+        self._own_masses = not np.array_equal(self._masses, usual)
+        self._open(drop_from)
+
+    def _open(self, drop_from: int | None) -> None:
+        """Open the file, without the frames from a step on."""
+        raise NotImplementedError
 
     def take(
         self,

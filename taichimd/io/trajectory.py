@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from ase.data import atomic_masses, atomic_numbers
 from numpy.typing import NDArray
 
 from taichimd.core.arrays import Array
@@ -43,39 +42,16 @@ AT_ONCE = 2**18
 _VOIGT_AS_3X3 = (0, 5, 4, 5, 1, 3, 4, 3, 2)
 
 
-class TrajectoryWriter(AppendedFile, FrameWriter):
-    """Appends frames, each flushed to the system.
+class TrajectoryWriter(FrameWriter, AppendedFile):
+    """Appends frames as text."""
 
-    Args:
-        path: the trajectory.
-        symbols: one per atom.
-        pbc: (3,) whether a direction is periodic.
-        drop_from: None starts a new file; a step keeps the frames before it and drops the others (restart).
-        per_atom: columns more, some of "energy", "virial".
-        masses: (n,) amu; None: those that ASE gives the elements.
-
-    Raises:
-        OutputError: it cannot be written, or what is there is no such trajectory.
-    """
-
-    def __init__(
-        self,
-        path: Path,
-        symbols: list[str],
-        pbc: NDArray[np.bool_],
-        drop_from: int | None = None,
-        per_atom: Sequence[str] = (),
-        masses: Array | None = None,
-    ) -> None:
-        self._per_atom = tuple(per_atom)
-        self._symbols = list(symbols)
-        usual = atomic_masses[[atomic_numbers[symbol] for symbol in symbols]]
-        self._own_masses = masses is not None and not np.array_equal(masses, usual)
-        flags = " ".join("T" if periodic else "F" for periodic in pbc)
+    def _open(self, drop_from: int | None) -> None:
         more = [_COLUMNS[name] for name in self._per_atom] + ["masses:R:1"] * self._own_masses
         self._properties = ":".join([_PROPERTIES, *more])
-        self._pbc = f'pbc="{flags}"'
-        super().__init__(path, None if drop_from is None else lambda: offset_of_step(path, drop_from))
+        flags = " ".join("T" if periodic else "F" for periodic in self._pbc)
+        self._flags = f'pbc="{flags}"'
+        keep = None if drop_from is None else lambda: offset_of_step(self.path, drop_from)
+        AppendedFile.__init__(self, self.path, keep)
 
     @cached_property
     def _names(self) -> Any:
@@ -105,7 +81,7 @@ class TrajectoryWriter(AppendedFile, FrameWriter):
         unit, time = f' momenta_unit="{MOMENTA_UNIT}"', f" time_ps={frame.time_ps!r}"
         if frame.time_ps is None:
             properties, unit, time = properties.replace(_MOMENTA, "", 1), "", ""
-        comment = f"{lattice}Properties={properties} {self._pbc}{unit} step={frame.step}{time}"
+        comment = f"{lattice}Properties={properties} {self._flags}{unit} step={frame.step}{time}"
         comment += f" energy={frame.energy!r}"
         comment += "".join(f" {name}={value!r}" for name, value in frame.terms.items())
         if frame.stress is not None:
