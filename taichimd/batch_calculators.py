@@ -7,7 +7,8 @@ from weakref import ref
 import numpy as np
 from ase import Atoms
 
-from taichimd.calculator import TaichiMD, bare
+from taichimd.calculator import TaichiMD
+from taichimd.copied_calculator import bare
 from taichimd.forcefields.load import load_forcefield
 from taichimd.program.batch import Batch
 from taichimd.program.batchable import called, errors_name

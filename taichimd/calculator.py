@@ -16,7 +16,7 @@ from ase.calculators.calculator import all_changes
 from ase.stress import full_3x3_to_voigt_6_stress
 from numpy.typing import NDArray
 
-from taichimd.copied_calculator import CopiedCalculator
+from taichimd.copied_calculator import CopiedCalculator, bare
 from taichimd.core.errors import PropertyError, SettingsError, StructureError
 from taichimd.core.exclusive import exclusive
 from taichimd.core.matrix3 import volume_of
@@ -104,26 +104,6 @@ class TaichiMD(CopiedCalculator):
         super().__init__(
             potential=potential, backend=backend, precision=precision, skin=skin, decomposition=decomposition
         )
-
-    @property
-    def forcefield(self) -> Any:
-        """The force field in use, loaded from the potential if that is a name or path.
-
-        Raises:
-            ParameterFileError: it cannot be found or read.
-        """
-        from taichimd.forcefields.load import load_forcefield
-
-        if self._forcefield is None:
-            self._forcefield = load_forcefield(self.parameters["potential"])
-        return self._forcefield
-
-    @property
-    def _by_name(self) -> bool:
-        """Whether the parameters can load the force field again."""
-        from taichimd.forcefields.library import texts_of
-
-        return texts_of(self.parameters["potential"]) is not None
 
     @property
     def engine(self) -> "Engine | None":
@@ -393,11 +373,6 @@ class TaichiMD(CopiedCalculator):
         self._held = bare(atoms)
         self._engine = Engine(self._held, self.forcefield, **self._options)
         return self._engine
-
-
-def bare(atoms: Atoms) -> Atoms:
-    """The structure alone: masses, momenta and constraints must not matter, or caching were wrong."""
-    return Atoms(atoms.numbers, atoms.get_positions(), cell=atoms.cell.array, pbc=atoms.pbc)
 
 
 # For `ase.calculators.calculator.get_calculator_class("taichimd")`; ASE refuses a name twice, and a module

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from ase import Atoms
 from ase.calculators.calculator import Calculator
 
 
@@ -11,17 +12,29 @@ class CopiedCalculator(Calculator):
 
     _virials: Any
     _engine: Any
+    _forcefield: Any
     _held: Any
     _shared: Any
 
     @property
     def forcefield(self) -> Any:
-        """What the settings name."""
-        raise NotImplementedError
+        """The force field in use, loaded from the potential if that is a name or path.
+
+        Raises:
+            ParameterFileError: it cannot be found or read.
+        """
+        from taichimd.forcefields.load import load_forcefield
+
+        if self._forcefield is None:
+            self._forcefield = load_forcefield(self.parameters["potential"])
+        return self._forcefield
 
     @property
     def _by_name(self) -> bool:
-        raise NotImplementedError
+        """Whether the parameters can load the force field again."""
+        from taichimd.forcefields.library import texts_of
+
+        return texts_of(self.parameters["potential"]) is not None
 
     def todict(self, skip_default: bool = True) -> dict[str, Any]:
         """Settings as plain data, for ASE's trajectories and databases.
@@ -86,3 +99,8 @@ class CopiedCalculator(Calculator):
         potential = self.parameters["potential"]
         shown = repr(potential) if self._by_name else f"<{self.forcefield.name}>"
         return f"{type(self).__name__}({shown}{settings})"
+
+
+def bare(atoms: Atoms) -> Atoms:
+    """The structure alone: masses, momenta and constraints must not matter, or caching were wrong."""
+    return Atoms(atoms.numbers, atoms.get_positions(), cell=atoms.cell.array, pbc=atoms.pbc)

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from taichimd.app.averages import DRIFT_UNIT, averages, mean_text, short_drift, without_error
-from taichimd.app.outputs import OutputFolder
+from taichimd.app.output_folder import OutputFolder
 from taichimd.app.run_set import RunSet
 from taichimd.estimators.series import mean_of
 from taichimd.io.analysis_files import COLOURS, draw

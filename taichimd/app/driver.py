@@ -13,7 +13,7 @@ from taichimd.app.job import Job, goes_on
 from taichimd.app.loop import RunResult, run_loop
 from taichimd.app.notes import faster_runtime
 from taichimd.app.observer import Observer
-from taichimd.app.outputs import OutputFolder
+from taichimd.app.output_folder import OutputFolder
 from taichimd.app.progress import ProgressObserver
 from taichimd.app.restart import (
     changes_of_machine,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from taichimd.app import observing
 from taichimd.app.acting import Acting, acting_of_new, acting_of_restart
 from taichimd.app.notes import before_run, of_start, where_it_goes_on
-from taichimd.app.outputs import OutputFolder
+from taichimd.app.output_folder import OutputFolder
 from taichimd.app.restart import at_rest, cut_ramp, new_bath, read_run, redrawn
 from taichimd.app.trust import check_trusted
 from taichimd.core.errors import SettingsError

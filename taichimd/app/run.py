@@ -19,8 +19,8 @@ from taichimd.app.job import Job, same_path
 from taichimd.app.loop import RunResult, Watched
 from taichimd.app.notes import after_run
 from taichimd.app.observer import Observer
+from taichimd.app.output_folder import OutputFolder
 from taichimd.app.outputs import (
-    OutputFolder,
     RunFiles,
     ThermoTable,
     TrajectoryFile,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from taichimd.app.job import Job, prepare_job
-from taichimd.app.outputs import OutputFolder
+from taichimd.app.output_folder import OutputFolder
 from taichimd.app.trust import check_trusted, code_in, hashes_of
 from taichimd.core.errors import CheckpointError, OutputError, SettingsError
 from taichimd.core.names import hint

@@ -1,13 +1,6 @@
-"""One system, or several that step together, as a user of Python sees them; `loop` has the steps of a run.
+"""One system, or several that step together, as a user of Python sees them.
 
-    from taichimd import Simulation
-    simulation = Simulation(atoms, "Si.tersoff", timestep=1.0, temperature=300, seed=1)
-    simulation.run(1000)
-    two = Simulation([cold, hot], "Si.tersoff", temperature=[300, 900], seed=[1, 2])
-    two.run(1000)
-    print([one.thermo().temperature for one in (simulation, *two)])
-
-`taichimd.app.driver` adds the files; here only `save` writes one.
+`loop` has the steps of a run. `driver` adds the files; here only `save` writes one.
 """
 
 import warnings
@@ -119,15 +112,9 @@ class Simulation(SimulatedSystem):
         baths, of_groups = group_baths(acting, of_atoms, fixed)
         self.groups = all_groups(of_atoms, baths)
         engine = Engine(
-            atoms,
-            potential,
-            backend=backend,
-            precision=precision,
-            ensemble=ensemble,
-            decomposition=decomposition,
-            fixed=fixed,
-            acting=baths,
-        )
+            atoms, potential, backend=backend, precision=precision, ensemble=ensemble,
+            decomposition=decomposition, fixed=fixed, acting=baths,
+        )  # fmt: skip
         given = potential_label(forcefield), temperature, seed, backend, decomposition
         for remark in [*of_groups, *self._begin(engine, atoms, given)]:
             warnings.warn(printable(remark), TaichimdWarning, stacklevel=2)
@@ -197,14 +184,9 @@ class Simulation(SimulatedSystem):
             StructureError, MissingParameterError, ParameterFileError, BackendError, CapacityError: from
                 engine and reader.
         """
-        changes = {
-            "timestep": timestep,
-            "backend": backend,
-            "precision": precision,
-            "decomposition": decomposition,
-        }
+        of_engine = {"backend": backend, "precision": precision, "decomposition": decomposition}
         engine, settings, checkpoint, account = start_from(
-            path, forcefield, ensemble, changes, trust, groups, acting
+            path, forcefield, ensemble, {"timestep": timestep, **of_engine}, trust, groups, acting
         )
         self = cls.from_engine(engine, timestep=settings.run.timestep)
         self.groups = {name: of_runs(runs) for name, runs in checkpoint.groups.items()}

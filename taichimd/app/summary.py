@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from taichimd.app.averages import drift_text, mean_text, production_text, without_error
-from taichimd.app.outputs import OutputFolder
+from taichimd.app.output_folder import OutputFolder
 from taichimd.app.profile import profile_rows
 from taichimd.app.progress import duration
 from taichimd.ensembles.registry import ENSEMBLES

@@ -16,7 +16,7 @@ def plot(
     ] = None,
 ) -> None:
     """Draw thermo.png (or .pdf, .svg) again, also of a run that is still under way or was killed."""
-    from taichimd.app.outputs import OutputFolder
+    from taichimd.app.output_folder import OutputFolder
     from taichimd.core.errors import OutputError
     from taichimd.io.analysis_files import PICTURES
     from taichimd.io.plots import plot_run

@@ -8,11 +8,10 @@ contract a*b+c into a fused multiply-add where the source does not say so.
 import os
 import platform
 import re
-import subprocess
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
-from functools import cache, wraps
+from functools import wraps
 from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -32,6 +31,7 @@ from taichimd.core.errors import (
     TaichimdWarning,
 )
 from taichimd.core.exclusive import PROCESS, exclusive
+from taichimd.core.hardware import cpu_name, gpu_name
 from taichimd.core.kernel_cache import RUNTIMES, place_for_kernels, settle_home
 from taichimd.core.processes import take_device
 from taichimd.core.signals import interrupted
@@ -389,32 +389,10 @@ def info() -> dict[str, Any]:
         "chosen": WHY,
         "device_loops": DEVICE_LOOPS,
         "backend": running,
-        "device": _gpu_name() if running == "cuda" else cpu_name(),
+        "device": gpu_name() if running == "cuda" else cpu_name(),
         "threads": int(os.environ.get("TAICHIMD_THREADS", 0)) or os.cpu_count(),
         "python": platform.python_version(),
         "numpy": np.__version__,
         "ase": version("ase"),
         "system": f"{platform.system()} {platform.machine()}",
     }
-
-
-@cache
-def cpu_name() -> str:
-    """Model of the processor, as far as the system tells it."""
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            names = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
-    except OSError:
-        names = []
-    return names[0] if names else platform.processor() or platform.machine()
-
-
-def _gpu_name() -> str:
-    """Of the first GPU that the process may use: the one that a runtime takes."""
-    first = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0].strip()
-    query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader", f"--id={first or 0}"]
-    try:
-        answer = subprocess.run(query, capture_output=True, text=True, timeout=10, check=True).stdout
-    except (OSError, subprocess.SubprocessError):
-        answer = ""
-    return answer.strip() or "CUDA device"

@@ -8,74 +8,20 @@ from math import isfinite
 from typing import Any
 
 from taichimd.core.cuda_driver import devices
-from taichimd.core.errors import MissingParameterError, PropertyError, SettingsError, TaichimdWarning
+from taichimd.core.errors import PropertyError, SettingsError, TaichimdWarning
 from taichimd.forcefields.bound import BODIES, Bound, bound
+from taichimd.forcefields.contribution import ALL_PAIRS, Contribution
 from taichimd.forcefields.fingerprint import fingerprint_of
-from taichimd.forcefields.table import ANY
 from taichimd.forcefields.term import PAIR, PASSES, QUEUED, Source, Term
 from taichimd.neighbours.control import MAX_GROUPS
 
 DAY = 86400.0
-ALL_PAIRS = "all-pairs"
-ENUMERATIONS = ("neighbours", ALL_PAIRS)
 _SHOWN = 3
 """Suspicions that a warning spells out."""
 _warned: set[tuple[Source | None, tuple[str, ...]]] = set()
 """What has been warned of in this process."""
 BOND = 3.5
 """Angstrom: longer bonds of reactive force fields are weak."""
-
-
-@dataclass(frozen=True)
-class Contribution:
-    """What one potential adds to a force field: at most one pair and one three-body term, or one of passes.
-
-    Attributes:
-        name: for reports and messages.
-        terms: each with its function, parameters, truncation, citation and file.
-        enumeration: "neighbours", or "all-pairs" without lists.
-
-    Raises:
-        SettingsError: parameters that cannot be used.
-    """
-
-    name: str
-    terms: tuple[Term, ...]
-    enumeration: str = "neighbours"
-
-    def __post_init__(self) -> None:
-        if self.enumeration not in ENUMERATIONS:
-            raise SettingsError(f"enumeration is '{self.enumeration}', expected {' or '.join(ENUMERATIONS)}")
-        for term in self.terms:
-            term.table.check(self.name, term.kind)
-            if not term.local and self.enumeration == ALL_PAIRS:
-                raise SettingsError(
-                    f'{self.name} needs neighbour lists; the enumeration "{ALL_PAIRS}" has none'
-                )
-
-    def term(self, *kinds: str) -> Term | None:
-        """The first term of these kinds, or None."""
-        return next((term for term in self.terms if term.kind in kinds), None)
-
-    @property
-    def elements(self) -> tuple[str, ...] | None:
-        """Elements with parameters, or None if it takes any."""
-        sets = [{e for key in term.table.rows for e in key} - {ANY} for term in self.terms]
-        named = [s for s in sets if s]
-        return tuple(sorted(set.intersection(*named))) if named else None
-
-    def check_species(self, species: Sequence[str]) -> None:
-        """Refuse elements without parameters.
-
-        Raises:
-            MissingParameterError: which, and those that have some.
-        """
-        elements = self.elements
-        if elements is not None and (unknown := [s for s in species if s not in elements]):
-            defined = ", ".join(elements) or "none in all of its terms"
-            raise MissingParameterError(
-                f"{self.name} has no parameters for {', '.join(unknown)}; it defines: {defined}"
-            )
 
 
 @dataclass(frozen=True)

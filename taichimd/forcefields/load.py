@@ -12,8 +12,9 @@ from typing import Any
 
 from taichimd.core.errors import ParameterFileError, SettingsError, TaichimdWarning
 from taichimd.forcefields import library
-from taichimd.forcefields.base import Contribution, ForceField
+from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.contract import ExternalPotential
+from taichimd.forcefields.contribution import Contribution
 from taichimd.forcefields.formats.header import Header
 from taichimd.forcefields.siblings import imported_beside, siblings
 from taichimd.forcefields.spec import is_code, read_options, split_spec

@@ -14,6 +14,7 @@ import numpy as np
 
 from taichimd.core.arrays import Array
 from taichimd.core.errors import OutputError
+from taichimd.core.hardware import cpu_name
 from taichimd.io.checked import Report, fault_of
 from taichimd.io.files import write_atomically
 
@@ -35,8 +36,6 @@ def versions() -> dict[str, str]:
 
 def host() -> dict[str, Any]:
     """The machine, without its name."""
-    from taichimd.core.runtime import cpu_name
-
     return {"system": platform.platform(), "cpu": cpu_name(), "cpu_count": os.cpu_count()}
 
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from taichimd.core.errors import PropertyError
-from taichimd.forcefields.base import Contribution, ForceField
+from taichimd.forcefields.base import ForceField
+from taichimd.forcefields.contribution import Contribution
 from taichimd.forcefields.term import QUEUED, Term
 
 FILES = ("tersoff", "sw", "vashishta")

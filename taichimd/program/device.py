@@ -8,11 +8,9 @@ from typing import Any
 from taichimd.core.arguments import fit
 from taichimd.core.arrays import Array
 from taichimd.core.errors import EvaluationError
-from taichimd.core.runtime import DEVICE_LOOPS, QUICK_COMPILE, blocks_for, grid, literals, ti
+from taichimd.core.runtime import blocks_for, grid, literals, ti
 from taichimd.ensembles.bath import Baths
-from taichimd.ensembles.coupling import Coupling
 from taichimd.enumerate.evaluator import ENERGY, REST
-from taichimd.enumerate.group import Group
 from taichimd.enumerate.outputs import Outputs, outputs_for
 from taichimd.enumerate.reproducible_sum import ALL, FORCE
 from taichimd.neighbours.control import ANY_TIME, END, NONE, STEP
@@ -20,43 +18,13 @@ from taichimd.program.evaluation import evaluation_kernels
 from taichimd.program.groups import Choice
 from taichimd.program.steps.verlet import step_kernels
 from taichimd.program.totals import Sums
+from taichimd.program.unroll import steps_per_pass
 from taichimd.program.variant import FEW, LoopFlags, Reach, SystemTables, Variant
 from taichimd.system.checks import check_positions, check_turns
 from taichimd.system.state import State
 
 Energy = tuple[float, float | None]
 """An energy, and the part of it that is homogeneous in the positions, eV; None: not known."""
-FULL_DEVICE = 300_000
-"""Atoms from which one thread per atom keeps a large GPU busy."""
-SHORT_STEPS = 40_000
-"""Atoms up to which a round of a loop on the device takes a time that counts beside that of its steps."""
-
-
-def steps_per_pass(backend: str, n_atoms: int, groups: tuple[Group, ...], coupling: Coupling) -> int:
-    """Steps that one kernel call, or one round of a loop on the device, unrolls.
-
-    A call costs as much as several loops over atoms, a round as much as three, a step compile time. Where
-    positions swap between two arrays (`program.steps.verlet`) steps come in pairs. For few atoms
-    that saves rounds, which cost them much (docs/decisions, 014). Nine steps between two actions of a
-    barostat are three rounds of three, but five of two, the last with an idle step. On a full device the
-    host's part of a call passes while the device works. A barostat's serial part takes as long to compile as
-    everything else.
-    """
-    full, many_body = n_atoms >= FULL_DEVICE, any(group.terms.many_body for group in groups)
-    if any(group.terms.queued for group in groups):
-        return 1
-    if DEVICE_LOOPS:
-        of = groups[0].terms
-        swap = len(groups) == 1 and (not many_body or of.angle is not None or of.short_body)
-        if backend == "cpu" or not (swap or n_atoms < SHORT_STEPS):
-            return 1
-        between = coupling.period - 1
-        return 3 if not swap and coupling.moves_cell and between > 0 and between % 3 == 0 else 2
-    if coupling.moves_cell or (many_body and (backend == "cpu" or full)):
-        return 1
-    if backend == "cpu" or full:
-        return 2 if QUICK_COMPILE else 4
-    return 4 if many_body else 12
 
 
 class Device:
@@ -109,10 +77,7 @@ class Device:
         left = self._group_outputs or (Outputs(energy, state.force, virial),)
         self.evaluators = [
             bound.evaluator(
-                state,
-                self.lists.near[k : k + bound.span],
-                left[k : k + bound.span],
-                choice.backend,
+                state, self.lists.near[k : k + bound.span], left[k : k + bound.span], choice.backend
             )
             for k, bound in enumerate(choice.bounds)
             if bound.evaluator
@@ -125,11 +90,11 @@ class Device:
         self._fused = fused
         self._compiled_for: Any = None
         self.reach = Reach(most_step2=(0.25 * self.lists.cutoff) ** 2)
-        lists = self.lists
-        cells = self.cells.arrays
+        near, control = self.lists.near, self.lists.control
         self._arrays = SystemTables(
-            state, lists.verlet, lists.listed_at, lists.near, lists.control, baths.arrays, cells, self.reach
-        )
+            state, self.lists.verlet, self.lists.listed_at, near, control, baths.arrays,
+            self.cells.arrays, self.reach,
+        )  # fmt: skip
         if with_lists:
             self.settle()
 

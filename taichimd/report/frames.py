@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from taichimd.core.arrays import Array
 from taichimd.core.errors import StructureError, TaichimdError
-from taichimd.io.frames import each_image
+from taichimd.io.images import each_image
 from taichimd.io.structures import read_noted
 
 MOST_ATOMS, MOST_FRAMES = 20_000, 100

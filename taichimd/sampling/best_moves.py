@@ -3,7 +3,8 @@
 import numpy as np
 from ase import Atoms
 
-from taichimd.forcefields.base import ALL_PAIRS, ForceField
+from taichimd.forcefields.base import ForceField
+from taichimd.forcefields.contribution import ALL_PAIRS
 from taichimd.sampling.kinds import ALL, SINGLE, Moves
 from taichimd.sampling.local_terms import locals_of
 

@@ -11,7 +11,8 @@ from taichimd.app.checkpoint_keeper import CheckpointKeeper, note_of
 from taichimd.app.job import same_path
 from taichimd.app.loop import RunResult
 from taichimd.app.observer import Observer
-from taichimd.app.outputs import OutputFolder, RunFiles, dropped_from
+from taichimd.app.output_folder import OutputFolder
+from taichimd.app.outputs import RunFiles, dropped_from
 from taichimd.app.restart import changes_of_machine
 from taichimd.app.saving import state_of
 from taichimd.app.simulated_system import SimulatedSystem

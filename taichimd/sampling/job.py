@@ -10,7 +10,7 @@ from rich.console import Console
 
 from taichimd.app.job import goes_on
 from taichimd.app.loop import RunResult
-from taichimd.app.outputs import OutputFolder
+from taichimd.app.output_folder import OutputFolder
 from taichimd.app.simulation import Simulation
 from taichimd.app.summary import print_stopped
 from taichimd.app.supervised import Supervised, to_the_end

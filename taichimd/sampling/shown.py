@@ -5,7 +5,7 @@ from typing import Any
 
 from rich.console import Console
 
-from taichimd.app.outputs import OutputFolder
+from taichimd.app.output_folder import OutputFolder
 from taichimd.app.progress import duration
 from taichimd.app.summary import potential_rows, print_rows
 from taichimd.sampling.chain_folder import ChainFolder

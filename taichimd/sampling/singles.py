@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from taichimd.core.runtime import ti
 from taichimd.enumerate.terms import Triples
-from taichimd.forcefields.base import ALL_PAIRS, ForceField
+from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.bound import Bound
+from taichimd.forcefields.contribution import ALL_PAIRS
 from taichimd.program.device import Device
 from taichimd.sampling.block_room import MOST_BLOCKS, Room, in_blocks, room_for, threads_of_cell
 from taichimd.sampling.board import Boards

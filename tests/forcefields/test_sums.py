@@ -15,7 +15,8 @@ from declared import ANGLE_VALUES, MORSE_VALUES, angle, morse
 from taichimd import LennardJones, Simulation, TaichiMD, check_forcefield, load_forcefield, testing
 from taichimd.core.errors import MissingParameterError, ParameterFileError, SettingsError, StructureError
 from taichimd.ensembles.registry import BAROSTATS, THERMOSTATS
-from taichimd.forcefields.base import Contribution, ForceField
+from taichimd.forcefields.base import ForceField
+from taichimd.forcefields.contribution import Contribution
 from taichimd.io.checkpoint import read_checkpoint
 from taichimd.neighbours.control import MAX_GROUPS
 from taichimd.program.engine import Engine

@@ -14,8 +14,8 @@ from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.forcefields.load import load_forcefield
 from taichimd.neighbours.lists import NEVER, Lists
 from taichimd.neighbours.verlet_list import VerletList
-from taichimd.program.device import steps_per_pass
 from taichimd.program.engine import Engine
+from taichimd.program.unroll import steps_per_pass
 
 pytestmark = pytest.mark.skipif(not runtime.DEVICE_LOOPS, reason="Taichi has no loops on the device")
 

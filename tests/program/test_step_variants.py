@@ -11,10 +11,10 @@ from taichimd.ensembles.registry import ENSEMBLES
 from taichimd.forcefields.library import shipped
 from taichimd.forcefields.load import load_forcefield
 from taichimd.program.decomposition import AUTO, by_tuple, choose
-from taichimd.program.device import steps_per_pass
 from taichimd.program.groups import Choice
 from taichimd.program.steps import variants
 from taichimd.program.steps.variants import VARIANTS, step_variant
+from taichimd.program.unroll import steps_per_pass
 from taichimd.program.variant import Variant
 
 FILES = {file.path.name: file for file in shipped()}

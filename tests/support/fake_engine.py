@@ -215,7 +215,6 @@ def fake(monkeypatch):
     runtime = types.ModuleType("taichimd.core.runtime")
     runtime.info = lambda: {"runtime": "none 0", "backend": "cpu", "device": "fake", "threads": 1}
     runtime.start = lambda backend="auto": None
-    runtime.cpu_name = lambda: "fake"
     load = types.ModuleType("taichimd.forcefields.load")
     load.load_forcefield = load_forcefield
     for module in (engine, runtime, load):

@@ -16,7 +16,7 @@ from ase.calculators.singlepoint import SinglePointCalculator
 
 from taichimd.app.driver import ensemble_of
 from taichimd.app.job import prepare_job
-from taichimd.app.outputs import cut_trajectory
+from taichimd.app.output_folder import cut_trajectory
 from taichimd.app.run_set import FILE, RunSet, spread
 from taichimd.cli.app import main as command_line
 from taichimd.core.errors import TaichimdError

@@ -23,7 +23,7 @@ from taichimd import (
 )
 from taichimd.core.errors import ChargeError, PropertyError, SettingsError, StructureError
 from taichimd.core.units import FS
-from taichimd.forcefields.base import Contribution
+from taichimd.forcefields.contribution import Contribution
 from taichimd.forcefields.library import find
 from taichimd.forcefields.reaxff.arrays import TERMS
 from taichimd.program.energy_terms import energy_terms

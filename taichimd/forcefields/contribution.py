@@ -1,0 +1,63 @@
+"""What one potential adds to a force field."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from taichimd.core.errors import MissingParameterError, SettingsError
+from taichimd.forcefields.table import ANY
+from taichimd.forcefields.term import Term
+
+ALL_PAIRS = "all-pairs"
+ENUMERATIONS = ("neighbours", ALL_PAIRS)
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """What one potential adds to a force field: at most one pair and one three-body term, or one of passes.
+
+    Attributes:
+        name: for reports and messages.
+        terms: each with its function, parameters, truncation, citation and file.
+        enumeration: "neighbours", or "all-pairs" without lists.
+
+    Raises:
+        SettingsError: parameters that cannot be used.
+    """
+
+    name: str
+    terms: tuple[Term, ...]
+    enumeration: str = "neighbours"
+
+    def __post_init__(self) -> None:
+        if self.enumeration not in ENUMERATIONS:
+            raise SettingsError(f"enumeration is '{self.enumeration}', expected {' or '.join(ENUMERATIONS)}")
+        for term in self.terms:
+            term.table.check(self.name, term.kind)
+            if not term.local and self.enumeration == ALL_PAIRS:
+                raise SettingsError(
+                    f'{self.name} needs neighbour lists; the enumeration "{ALL_PAIRS}" has none'
+                )
+
+    def term(self, *kinds: str) -> Term | None:
+        """The first term of these kinds, or None."""
+        return next((term for term in self.terms if term.kind in kinds), None)
+
+    @property
+    def elements(self) -> tuple[str, ...] | None:
+        """Elements with parameters, or None if it takes any."""
+        sets = [{e for key in term.table.rows for e in key} - {ANY} for term in self.terms]
+        named = [s for s in sets if s]
+        return tuple(sorted(set.intersection(*named))) if named else None
+
+    def check_species(self, species: Sequence[str]) -> None:
+        """Refuse elements without parameters.
+
+        Raises:
+            MissingParameterError: which, and those that have some.
+        """
+        elements = self.elements
+        if elements is not None and (unknown := [s for s in species if s not in elements]):
+            defined = ", ".join(elements) or "none in all of its terms"
+            raise MissingParameterError(
+                f"{self.name} has no parameters for {', '.join(unknown)}; it defines: {defined}"
+            )
