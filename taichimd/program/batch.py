@@ -17,11 +17,12 @@ from taichimd.neighbours.control import NONE, Control
 from taichimd.program import explosion
 from taichimd.program.accepted import accepted
 from taichimd.program.batchable import called, errors_name, why_not_batchable
+from taichimd.program.stepping import SteppedSystems
 from taichimd.program.system import System
-from taichimd.program.systems import Stopped, Systems
+from taichimd.program.systems import Stopped
 
 
-class Batch(Systems):
+class Batch(SteppedSystems):
     """Evaluates and integrates several sets of atoms under one force field, in the same kernels.
 
         >>> from ase.build import bulk
@@ -81,7 +82,7 @@ class Batch(Systems):
             systems, accepted_one, backend=backend, precision=precision, skin=skin, ensembles=ensembles,
             decomposition=decomposition, fixed=fixed, acting=acting,
         )  # fmt: skip
-        self._members = [System(self, number) for number in range(len(systems))]
+        self._members = tuple(System(self, number) for number in range(len(systems)))
 
     def named(self, number: int) -> AbstractContextManager[None]:
         """Errors within have the name of this system."""
@@ -106,7 +107,7 @@ class Batch(Systems):
             raise
 
     def diverged(self, blown: int, timestep: float) -> None:
-        """As of `Systems`; there may be other such systems than that of the atom."""
+        """As of `SteppedSystems`; there may be other such systems than that of the atom."""
         self.forget()
         most, state = self.device.reach.most_step2, self.state
         moves, x = timestep * self.vectors("vel"), self.vectors("pos")
@@ -126,7 +127,7 @@ class Batch(Systems):
         self._go_on()
 
     def stop_spent(self) -> None:
-        """As of `Systems`; the others go on."""
+        """As of `SteppedSystems`; the others go on."""
         before = len(self.stopped)
         super().stop_spent()
         if len(self.stopped) > before:

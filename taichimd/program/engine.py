@@ -12,8 +12,8 @@ from taichimd.ensembles.registry import Ensemble
 from taichimd.forcefields.base import ForceField
 from taichimd.program.batchable import called
 from taichimd.program.results import NotCopied
+from taichimd.program.stepping import SteppedSystems
 from taichimd.program.system import System
-from taichimd.program.systems import Systems
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -63,6 +63,7 @@ class Engine(System):
 
     instead = NotCopied.instead
     n_systems = 1
+    systems: SteppedSystems
 
     def __init__(
         self,
@@ -78,7 +79,7 @@ class Engine(System):
         fixed: NDArray[np.bool_] | None = None,
         acting: Sequence[GroupBath] | None = None,
     ) -> None:
-        systems = Systems(
+        systems = SteppedSystems(
             [atoms], forcefield, backend=backend, precision=precision, skin=skin,
             ensembles=None if ensemble is None else [ensemble],
             decomposition=decomposition, fixed=[fixed], driving_force=driving_force,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from math import fsum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from taichimd.program.extract import Extract
 from taichimd.program.folds import unfolded_state
 from taichimd.program.heat import HeatCurrent
 from taichimd.program.results import Evaluation, NotCopied, Thermo
+from taichimd.program.systems import Systems
 from taichimd.program.totals import stress_of
 from taichimd.system.checks import (
     check_digits,
@@ -29,9 +30,6 @@ from taichimd.system.folding import shifts
 from taichimd.system.frame import Frame, make_frame
 from taichimd.system.state import State
 
-if TYPE_CHECKING:
-    from taichimd.program.systems import Systems
-
 
 class System(NotCopied):
     """A system of `Systems`; of a batch, a member.
@@ -44,7 +42,7 @@ class System(NotCopied):
 
     instead = "make another batch"
 
-    def __init__(self, systems: "Systems", number: int) -> None:
+    def __init__(self, systems: Systems, number: int) -> None:
         self.systems, self.number = systems, number
         self.symbols, self.masses = systems.symbols[number], systems.masses[number]
         self.pbc, self.fixed = systems.pbc[number], systems.fixed[number]

@@ -16,27 +16,21 @@ from numpy.typing import NDArray
 
 from taichimd.core import units
 from taichimd.core.arrays import Array
-from taichimd.core.errors import SettingsError, StructureError, TaichimdError
+from taichimd.core.errors import SettingsError, TaichimdError
 from taichimd.core.matrix3 import determinant
 from taichimd.core.one_of_each import one_of_each
 from taichimd.core.runtime import start, ti
 from taichimd.ensembles.barostats.base import CellMotion
 from taichimd.ensembles.bath import Baths
 from taichimd.ensembles.groups.given import GroupBath
-from taichimd.ensembles.groups.layout import SPENT
 from taichimd.ensembles.registry import NVE, Ensemble
 from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.bound import Bound
-from taichimd.neighbours.control import NONE
-from taichimd.program import explosion
 from taichimd.program.accepted import accepted, check_system
-from taichimd.program.batchable import called
 from taichimd.program.decomposition import by_tuple, choose
 from taichimd.program.device import Device, Energy
-from taichimd.program.folds import fold_far_atoms
 from taichimd.program.groups import Choice
 from taichimd.program.results import NotCopied
-from taichimd.program.system import System
 from taichimd.system.cell import Cells
 from taichimd.system.checks import (
     check_all_pairs,
@@ -44,10 +38,8 @@ from taichimd.system.checks import (
     check_atoms,
     check_neighbours,
     check_options,
-    check_steps,
 )
 from taichimd.system.constraints import check_fixed, of_free
-from taichimd.system.folding import is_time, next_look
 from taichimd.system.frame import make_frame
 from taichimd.system.state import State
 
@@ -69,9 +61,7 @@ class Stopped:
 
 
 class Systems(NotCopied):
-    """Systems under one force field, which the same kernels evaluate and integrate.
-
-    If one diverges, `advance` raises; a `Batch` goes on without it.
+    """Systems under one force field, which the same kernels evaluate; `SteppedSystems` integrates them.
 
     Args:
         systems, forcefield, backend, precision, skin, ensembles, decomposition, fixed: as for `Batch`.
@@ -162,7 +152,6 @@ class Systems(NotCopied):
         self.step = 0
         self.alive = list(range(len(systems)))
         self.stopped: dict[int, Stopped] = {}
-        self._members: list[System] = []
         self._seen: dict[str, Any] = {}
         chosen = tuple(by_tuple(self.decomposition, one) for one in terms)
         outer = None if skin is None else float(skin)
@@ -195,11 +184,6 @@ class Systems(NotCopied):
     def evaluating(self) -> AbstractContextManager[None]:
         """Errors within are of an evaluation of all systems; those of a batch say what concerns a batch."""
         return nullcontext()
-
-    @property
-    def members(self) -> list[System]:
-        """Each system, as a simulation sees it; a single one is made anew, so that nothing holds itself."""
-        return self._members or [System(self, number) for number in range(self.n_systems)]
 
     # What systems ask for. Of several it is read once for all of them, until something changes.
 
@@ -257,6 +241,10 @@ class Systems(NotCopied):
     def system_of(self, atom: int) -> int:
         """The system of an atom."""
         return self.state.system_of(atom)
+
+    def heats(self, number: int) -> dict[str, float]:
+        """Energy that each bath of a group has given to the atoms of a system, eV, by the names of groups."""
+        return {} if self.baths.groups is None else self.baths.groups.heats(number)
 
     # Other states.
 
@@ -335,84 +323,6 @@ class Systems(NotCopied):
         if step != self.step:
             self.baths.leave(self.step)
             self.step = step
-
-    # Time.
-
-    def advance(self, n_steps: int, timestep: float) -> None:
-        """Steps of all systems that go on, as `Engine.advance`."""
-        check_steps(n_steps, timestep)
-        if n_steps == 0 or not self.alive:
-            return
-        self.forcefield.check_bounded()
-        for bath in self.baths.rows:
-            bath.ensemble.check_timestep(timestep)
-        if self.baths.groups is not None:
-            self.baths.groups.check_timestep(timestep)
-        last = self.step + n_steps
-        while self.step < last and self.alive:
-            if is_time(self.step) and fold_far_atoms(self.state, self.cells, self.alive):
-                self.forget()
-                self.device.folded()
-            # A piece ends where atoms may be folded next: pieces have no influence on the bits.
-            self._advance(min(last, next_look(self.step)) - self.step, float(timestep))
-
-    def _advance(self, n_steps: int, timestep: float) -> None:
-        """So many steps, in which no atom is folded."""
-        with self.evaluating():
-            self.device.need_forces()
-            self.device.settle()
-            self.forget()
-            for step, blown in self.device.steps(self.step, n_steps, timestep, self._renew):
-                self.step = step
-                if blown == SPENT:
-                    self.stop_spent()
-                elif blown != NONE:
-                    self.diverged(blown, timestep)
-            if self.baths.coupling.has_sources:
-                self.stop_spent()
-        self.forget()
-
-    def _renew(self) -> None:
-        """Bring lists up to date; a system with atoms on top of each other has diverged."""
-        lists = self.device.lists
-        while True:
-            try:
-                self.device.renew()
-                return
-            except StructureError as error:
-                atom = lists.atom_too_close()
-                number = self.system_of(atom)
-                told = str(error).removeprefix(f"{called(number)}: ").split(";")[0]
-                first = int(self.state.firsts[number])
-                self.stop(number, explosion.exploded(self.step, told, atom - first), error)
-
-    def stop_spent(self) -> None:
-        """Stop the systems with a sink that takes more than its atoms have."""
-        if self.baths.groups is not None:
-            for number, (step, what) in self.baths.groups.take_failures().items():
-                self.stop(number, explosion.spent(step, what))
-
-    def heats(self, number: int) -> dict[str, float]:
-        """Energy that each bath of a group has given to the atoms of a system, eV, by the names of groups."""
-        return {} if self.baths.groups is None else self.baths.groups.heats(number)
-
-    def diverged(self, blown: int, timestep: float) -> None:
-        """Stop the systems whose atoms have gone too far in one step, or whose cell has.
-
-        Args:
-            blown: such an atom; or `RAN_AWAY - k`, of system k.
-            timestep: internal time units.
-        """
-        self.stop(0, explosion.of_step(System(self, 0), blown, self.device.reach.most_step2**0.5))
-
-    def stop(self, number: int, error: TaichimdError, cause: Exception | None = None) -> None:
-        """Stop a system that has diverged.
-
-        Raises:
-            TaichimdError: always; the state is that of the failed step.
-        """
-        self.device.explode()
-        raise error from cause
 
     def warm_up(self) -> float:
         """Compile what a run needs without changing the state; returns the seconds it took."""

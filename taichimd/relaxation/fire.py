@@ -14,7 +14,7 @@ from taichimd.core.arrays import Array
 from taichimd.core.errors import RelaxationError, StructureError, TaichimdError
 from taichimd.core.runtime import blocks_for, ti
 from taichimd.program.results import require_finite
-from taichimd.program.systems import Systems
+from taichimd.program.stepping import SteppedSystems
 from taichimd.relaxation import kernels as k
 from taichimd.relaxation.cell import CellFreedom
 
@@ -61,7 +61,7 @@ class Fire:
 
     def __init__(
         self,
-        systems: Systems,
+        systems: SteppedSystems,
         *,
         fmax: float,
         steps: int,

@@ -22,7 +22,7 @@ from taichimd.program.batch import Batch
 from taichimd.program.batchable import called, errors_name, why_not_batchable
 from taichimd.program.engine import Engine
 from taichimd.program.results import require_finite
-from taichimd.program.systems import Systems
+from taichimd.program.stepping import SteppedSystems
 from taichimd.relaxation.cell import CellFreedom
 from taichimd.relaxation.fire import Fire, Look
 from taichimd.relaxation.kernels import RUNNING
@@ -228,7 +228,7 @@ def _check(engine: Any) -> None:
 
 
 def _minimised(
-    systems: Systems,
+    systems: SteppedSystems,
     given: Sequence[Atoms],
     freedoms: Sequence[CellFreedom],
     settings: RelaxSettings,

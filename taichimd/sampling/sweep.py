@@ -17,7 +17,7 @@ from taichimd.core.philox import GLOBAL, blocks, uniforms
 from taichimd.core.runtime import ti
 from taichimd.core.streams import MC_MOVE, MC_SWEEP
 from taichimd.program.device import Energy
-from taichimd.program.systems import Systems
+from taichimd.program.stepping import SteppedSystems
 from taichimd.sampling.kinds import ALL, SINGLE
 from taichimd.sampling.metropolis import Metropolis
 from taichimd.sampling.proposals import proposals
@@ -45,7 +45,7 @@ class Group:
         kernels: that propose moves of whole systems.
     """
 
-    def __init__(self, systems: Systems, kind: str) -> None:
+    def __init__(self, systems: SteppedSystems, kind: str) -> None:
         self.systems, members = systems, systems.members
         self._all, self._cutoff = range(len(members)), members[0].forcefield.cutoff
         self.singles: SingleMoves | None = None

@@ -99,11 +99,6 @@ def test_a_module_imports_only_from_packages_upstream(name):
     assert not downstream, f"{name} imports {downstream}, which are downstream of it"
 
 
-CIRCULAR = {"program"}
-"""Packages with a circle of files. In program `Systems` has members that are each a `System`, which is a view
-of one of `Systems`: their annotations name each other. No other package may have a circle."""
-
-
 def circles(uses):
     """Sets of files each of which uses the others, through any number of files between.
 
@@ -122,10 +117,7 @@ def circles(uses):
 def test_no_circle_of_files_within_a_package(own):
     mine = {name: file for name, file in FILES.items() if package(name) == own}
     found = circles({name: set(imports(file, typing=True)) & mine.keys() for name, file in mine.items()})
-    if own in CIRCULAR:
-        assert found, f"{own} has no circle of files any more: remove it from CIRCULAR"
-    else:
-        assert not found, f"files that import each other: {[sorted(one) for one in found]}"
+    assert not found, f"files that import each other: {[sorted(one) for one in found]}"
 
 
 def test_circles_are_found():

@@ -1,0 +1,95 @@
+"""Steps of any number of systems."""
+
+from taichimd.core.errors import StructureError, TaichimdError
+from taichimd.ensembles.groups.layout import SPENT
+from taichimd.neighbours.control import NONE
+from taichimd.program import explosion
+from taichimd.program.batchable import called
+from taichimd.program.folds import fold_far_atoms
+from taichimd.program.system import System
+from taichimd.program.systems import Systems
+from taichimd.system.checks import check_steps
+from taichimd.system.folding import is_time, next_look
+
+
+class SteppedSystems(Systems):
+    """Systems that step together. If one diverges, `advance` raises; a `Batch` goes on without it."""
+
+    _members: tuple[System, ...] = ()
+
+    @property
+    def members(self) -> list[System]:
+        """Each system, as a simulation sees it; a single one is made anew, so that nothing holds itself."""
+        return list(self._members) or [System(self, number) for number in range(self.n_systems)]
+
+    def advance(self, n_steps: int, timestep: float) -> None:
+        """Steps of all systems that go on, as `Engine.advance`."""
+        check_steps(n_steps, timestep)
+        if n_steps == 0 or not self.alive:
+            return
+        self.forcefield.check_bounded()
+        for bath in self.baths.rows:
+            bath.ensemble.check_timestep(timestep)
+        if self.baths.groups is not None:
+            self.baths.groups.check_timestep(timestep)
+        last = self.step + n_steps
+        while self.step < last and self.alive:
+            if is_time(self.step) and fold_far_atoms(self.state, self.cells, self.alive):
+                self.forget()
+                self.device.folded()
+            # A piece ends where atoms may be folded next: pieces have no influence on the bits.
+            self._advance(min(last, next_look(self.step)) - self.step, float(timestep))
+
+    def _advance(self, n_steps: int, timestep: float) -> None:
+        """So many steps, in which no atom is folded."""
+        with self.evaluating():
+            self.device.need_forces()
+            self.device.settle()
+            self.forget()
+            for step, blown in self.device.steps(self.step, n_steps, timestep, self._renew):
+                self.step = step
+                if blown == SPENT:
+                    self.stop_spent()
+                elif blown != NONE:
+                    self.diverged(blown, timestep)
+            if self.baths.coupling.has_sources:
+                self.stop_spent()
+        self.forget()
+
+    def _renew(self) -> None:
+        """Bring lists up to date; a system with atoms on top of each other has diverged."""
+        lists = self.device.lists
+        while True:
+            try:
+                self.device.renew()
+                return
+            except StructureError as error:
+                atom = lists.atom_too_close()
+                number = self.system_of(atom)
+                told = str(error).removeprefix(f"{called(number)}: ").split(";")[0]
+                first = int(self.state.firsts[number])
+                self.stop(number, explosion.exploded(self.step, told, atom - first), error)
+
+    def stop_spent(self) -> None:
+        """Stop the systems with a sink that takes more than its atoms have."""
+        if self.baths.groups is not None:
+            for number, (step, what) in self.baths.groups.take_failures().items():
+                self.stop(number, explosion.spent(step, what))
+
+    def diverged(self, blown: int, timestep: float) -> None:
+        """Stop the systems whose atoms have gone too far in one step, or whose cell has.
+
+        Args:
+            blown: such an atom; or `RAN_AWAY - k`, of system k.
+            timestep: internal time units.
+        """
+        self.stop(0, explosion.of_step(System(self, 0), blown, self.device.reach.most_step2**0.5))
+
+    def stop(self, number: int, error: TaichimdError, cause: Exception | None = None) -> None:
+        """Stop a system that has diverged.
+
+        Raises:
+            TaichimdError: always; the state is that of the failed step.
+        """
+        self.device.explode()
+        raise error from cause
