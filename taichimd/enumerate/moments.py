@@ -233,6 +233,28 @@ def moment_functions(terms: Terms, real: Any, term: Any, layout: int) -> AtomFun
                     mask = marked(mask, first + k)
         return mask
 
+    @ti.func
+    def next_run(i, x, m, mask, first, n, width, shift_bits, rows: ti.template(), kept: ti.template(), apart: ti.template(), theirs: ti.template()):  # fmt: skip
+        """The next live entries of atom i at x, from slot `first` on; a row that ends repeats its last one.
+
+        Leaves their distance vectors in `apart` and, if wanted, the moments of their atoms in `theirs`.
+        Returns how many there are, and the slot that follows.
+        """
+        many, last, s = 0, first, first
+        for k in range(RUN):
+            if s < m:
+                last = s
+                many += 1
+            entry = rows.entries[slot(i, last, n, width, layout)]
+            d = ti.cast(distance_vector(entry, shift_bits, x, rows.pos, rows.shifts), term)
+            for q in ti.static(range(3)):
+                apart[q, k] = d[q]
+            if ti.static(theirs is not None):
+                for q in ti.static(range(MOMENTS)):
+                    theirs[q, k] = kept.moments[MOMENTS * neighbour(entry, shift_bits) + q]
+            s = following(mask, ti.min(s + 1, m), m)
+        return many, s
+
     @computed_in(term)
     def partials_in_runs(
         i, n, width, shift_bits, rows: ti.template(), kept: ti.template(), want: ti.template()
@@ -252,15 +274,7 @@ def moment_functions(terms: Terms, real: Any, term: Any, layout: int) -> AtomFun
         of_pair, of_itself = ti.Vector.zero(term, RUN), ti.Vector.zero(term, RUN)
         s = following(mask, 0, m)
         while s < m:
-            many, last = 0, s
-            for k in range(RUN):
-                if s < m:
-                    last = s
-                    many += 1
-                d, _, _ = look.visit(i, last, x, n, width, shift_bits, rows)
-                for q in ti.static(range(3)):
-                    apart[q, k] = d[q]
-                s = following(mask, ti.min(s + 1, m), m)
+            many, s = next_run(i, x, m, mask, s, n, width, shift_bits, rows, kept, apart, None)
             for k in range(RUN):
                 d = vec(apart[0, k], apart[1, k], apart[2, k])
                 r2 = d.dot(d)
@@ -302,18 +316,7 @@ def moment_functions(terms: Terms, real: Any, term: Any, layout: int) -> AtomFun
         longest2 = reach2(kept.pair_table, kept.body_table, shared, 0, 0)
         s = following(mask, 0, m)
         while s < m:
-            many, last = 0, s
-            for k in range(RUN):
-                if s < m:
-                    last = s
-                    many += 1
-                entry = rows.entries[slot(i, last, n, width, layout)]
-                d = ti.cast(distance_vector(entry, shift_bits, x, rows.pos, rows.shifts), term)
-                for q in ti.static(range(3)):
-                    apart[q, k] = d[q]
-                for q in ti.static(range(MOMENTS)):
-                    theirs[q, k] = kept.moments[MOMENTS * neighbour(entry, shift_bits) + q]
-                s = following(mask, ti.min(s + 1, m), m)
+            many, s = next_run(i, x, m, mask, s, n, width, shift_bits, rows, kept, apart, theirs)
             for k in range(RUN):
                 d = vec(apart[0, k], apart[1, k], apart[2, k])
                 other = ti.Vector([theirs[q, k] for q in ti.static(range(MOMENTS))])
