@@ -7,7 +7,6 @@ The suite is that of the command. Series for plots stay out of the result file.
 """
 
 import time
-from pathlib import Path
 from typing import Any
 
 from taichimd.forcefields.library import shipped
@@ -16,12 +15,10 @@ from validation import common
 
 def main() -> int:
     """Parse the command line, validate, write JSON as it grows, print a table last; 1 if a check failed."""
-    parser = common.parser(__doc__)
+    parser = common.parser(__doc__, "backend", "out")
     parser.add_argument("--potentials", nargs="+", default=[file.name for file in shipped()])
-    parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no more after so many")
-    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     from taichimd import validate
     from taichimd.core import runtime

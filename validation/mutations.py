@@ -140,10 +140,9 @@ def tried(mutation: Mutation, place: Path, number: int) -> dict[str, Any]:
 
 def main() -> int:
     """Parse the command line, try all, print a table last; 1 if one is not caught."""
-    parser = common.parser(__doc__)
+    parser = common.parser(__doc__, "out")
     parser.add_argument("--only", nargs="+", default=[""], help="mutations with one of these in name or file")
     parser.add_argument("--jobs", type=int, default=1, help="how many at a time")
-    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     chosen = [m for m in mutations() if any(part in m.name + m.file for part in options.only)]
     if not chosen:

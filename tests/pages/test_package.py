@@ -55,6 +55,14 @@ def test_citing_page_names_every_ensemble_and_papers_that_the_sources_name():
         assert shown in sources, f"{shown} is not in the sources"
 
 
+def test_mypy_checks_all_host_code():
+    """Only modules with device functions are excused of the rules that these cannot keep."""
+    (override,) = PROJECT["tool"]["mypy"]["overrides"]
+    for module in override["module"]:
+        source = text_of(f"{module.replace('.', '/')}.py")
+        assert re.search(r"ti\.template\(\)|@ti\.func|@kernel", source), f"{module} has no device code"
+
+
 def test_type_checkers_see_every_public_name():
     """They cannot follow names that are loaded on first use; the stub has each from where it comes."""
     lines = re.findall(r"^from (\S+) import (\w+) as \2$", text_of("taichimd/__init__.pyi"), re.MULTILINE)

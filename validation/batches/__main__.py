@@ -35,15 +35,13 @@ SIZES = (1, 2, (3, 2, 1), 2, (4, 4, 4), 1, (2, 1, 3), 3)
 
 def main() -> None:
     """Parse the command line, run the parts, write JSON as it grows, print a table last."""
-    parser = common.parser(__doc__)
-    parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
+    parser = common.parser(__doc__, "backend", "out")
     parser.add_argument("--parts", nargs="+", default=list(PARTS), choices=PARTS)
     parser.add_argument("--ensembles", nargs="+", help="of the bits, some")
     parser.add_argument("--against", type=Path, help="the JSON of another backend, whose bits are compared")
     parser.add_argument("--steps", type=int, default=2000, help="of a measurement of speed")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--systems", type=int, default=64, help="of 1,000 atoms; a cube of a whole number")
-    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     from taichimd.core import runtime
 

@@ -32,12 +32,10 @@ HASHED = 4
 
 def main() -> None:
     """Parse the command line, run the parts, write JSON as it grows, print a table."""
-    parser = common.parser(__doc__)
-    parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
+    parser = common.parser(__doc__, "backend", "out")
     parser.add_argument("--systems", type=int, default=32)
     parser.add_argument("--parts", nargs="+", default=list(PARTS), choices=PARTS)
     parser.add_argument("--against", type=Path, help="the JSON of another backend, whose bits are compared")
-    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     from taichimd.core import runtime
 

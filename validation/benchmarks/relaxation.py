@@ -81,8 +81,7 @@ CASES: dict[str, tuple[Callable[[], Atoms], Callable[[], Any], str]] = {
 
 def main() -> None:
     """Parse the command line, run the cases, write JSON, print the table."""
-    parser = common.parser(__doc__)
-    parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
+    parser = common.parser(__doc__, "backend")
     parser.add_argument("--fmax", type=float, default=1e-3, help="eV/angstrom")
     parser.add_argument("--steps", type=int, default=2000)
     parser.add_argument("--bfgs-atoms", type=int, default=110, help="largest system for BFGS")

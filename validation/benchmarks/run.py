@@ -68,8 +68,7 @@ def main() -> None:
 
 def parse() -> argparse.Namespace:
     """The command line."""
-    parser = common.parser(__doc__)
-    parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
+    parser = common.parser(__doc__, "backend")
     parser.add_argument("--precision", default="float64", choices=["float64", "mixed", "float32"])
     parser.add_argument("--cases", nargs="+", default=list(CASES), choices=CASES)
     parser.add_argument(

@@ -93,12 +93,11 @@ def measure(case: str, runtime: str, atoms: int, repeats: int, folder: Path) -> 
 
 def main() -> None:
     """Measure, print a table, write the result."""
-    parser = common.parser(__doc__)
+    parser = common.parser(__doc__, "out")
     parser.add_argument("--cases", nargs="+", choices=CASES, default=list(CASES))
     parser.add_argument("--runtimes", nargs="+", choices=("quadrants", "taichi"), default=["quadrants"])
     parser.add_argument("--atoms", type=int, default=1000)
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
     results, rows = [], []
     for runtime in asked.runtimes:

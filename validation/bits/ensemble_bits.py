@@ -31,11 +31,9 @@ SETTINGS = {
 
 def main() -> None:
     """Parse the command line, run everything, compare, write JSON as it grows, print a table last."""
-    parser = common.parser(__doc__)
-    parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
+    parser = common.parser(__doc__, "backend", "out")
     parser.add_argument("--against", type=Path, help="the JSON of another backend")
     parser.add_argument("--runs", nargs="+", default=[""], help="only those with one of these in their names")
-    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
 
     from taichimd.core import runtime

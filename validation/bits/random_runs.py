@@ -29,12 +29,11 @@ CALLS, MOST_STEPS = 6, 13
 
 def main() -> None:
     """Parse the command line, run everything, compare, write JSON as it grows, print what differs last."""
-    parser = common.parser(__doc__)
+    parser = common.parser(__doc__, "out")
     parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda", "emulated"])
     parser.add_argument("--against", type=Path, help="the JSON of another backend")
     parser.add_argument("--first", type=int, default=0, help="number of the first run")
     parser.add_argument("--runs", type=int, default=100)
-    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
 
     if options.backend == "emulated":

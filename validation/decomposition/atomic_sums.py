@@ -11,7 +11,6 @@ atomics have other bits in each run.
 import argparse
 import statistics
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -173,13 +172,11 @@ def measure(case: str, backend: str, options: argparse.Namespace) -> list[dict[s
 
 def main() -> None:
     """Measure each case, write JSON, print a table."""
-    parser = common.parser(__doc__)
-    parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
+    parser = common.parser(__doc__, "backend", "out")
     parser.add_argument("--cases", nargs="+", default=["vashishta-sio2:12288"], metavar="CASE:ATOMS")
     parser.add_argument("--settle", type=int, default=100, help="steps before")
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=0.1, help="length of one timed run, about")
-    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     backend = runtime.start(options.backend)
     out = options.out or common.RESULTS / f"atomic_sums_{backend}.json"

@@ -21,8 +21,7 @@ TEMPERATURE = 1100.0
 
 def main() -> None:
     """Parse the command line, run, write JSON."""
-    parser = common.parser(__doc__)
-    parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
+    parser = common.parser(__doc__, "backend")
     parser.add_argument("--seeds", type=int, default=128)
     parser.add_argument("--cells", type=int, default=2, help="cubic cells of 8 atoms along each axis")
     parser.add_argument("--steps", type=int, default=20_000)

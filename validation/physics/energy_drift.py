@@ -39,8 +39,7 @@ LAMMPS_DRIFT = {
 
 def main() -> None:
     """Parse the command line, run the cases, write JSON and a plot."""
-    parser = common.parser(__doc__)
-    parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
+    parser = common.parser(__doc__, "backend")
     parser.add_argument("--precision", default="float64", choices=["float64", "mixed", "float32"])
     parser.add_argument("--steps", type=int, default=100_000)
     parser.add_argument("--every", type=int, default=100, help="steps between two samples of the energy")

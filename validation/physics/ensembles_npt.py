@@ -23,8 +23,7 @@ GAS_ATOMS, GAS_PRESSURE = 27, 1e-7
 
 def main() -> None:
     """Parse the command line, sample, write JSON."""
-    parser = common.parser(__doc__)
-    parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
+    parser = common.parser(__doc__, "backend")
     parser.add_argument("--samples", type=int, default=600, help="volumes of each run")
     parser.add_argument("--out", type=Path, default=common.RESULTS / "ensembles_npt.json")
     options = parser.parse_args()

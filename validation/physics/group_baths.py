@@ -23,8 +23,7 @@ POWER, LONG_TIMESTEP = 0.15, 13.0
 
 def main() -> None:
     """Parse the command line, run, write JSON."""
-    parser = common.parser(__doc__)
-    parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
+    parser = common.parser(__doc__, "backend")
     parser.add_argument(
         "--steps", type=int, default=20_000, help="steps of the drift and of the steady state"
     )

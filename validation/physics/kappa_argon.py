@@ -32,8 +32,7 @@ PUBLISHED = 0.29
 
 def main() -> None:
     """Parse the command line, run both programs, compare, write JSON and a plot."""
-    parser = common.parser(__doc__)
-    parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
+    parser = common.parser(__doc__, "backend")
     parser.add_argument("--runs", type=int, default=8, help="of each program")
     parser.add_argument("--time", type=float, default=400.0, help="ps of each run")
     parser.add_argument("--out", type=Path, default=common.RESULTS / "kappa_argon.json")

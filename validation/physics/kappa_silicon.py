@@ -122,9 +122,8 @@ sample costs as much as fifty steps of a small crystal."""
 
 def main() -> None:
     """Parse the command line, run until the time is over, compare, write JSON and a plot."""
-    parser = common.parser(__doc__)
+    parser = common.parser(__doc__, "backend", "out")
     parser.add_argument("--material", default="silicon", choices=list(MATERIALS))
-    parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
     parser.add_argument(
         "--method", choices=["green-kubo", "hnemd"], help="default: green-kubo; graphene: hnemd"
     )
@@ -144,7 +143,6 @@ def main() -> None:
     parser.add_argument("--lattice", type=float, help="angstrom; default: that of zero pressure")
     parser.add_argument("--published", nargs=2, type=float, metavar=("VALUE", "ERROR"), help="W/(m K)")
     parser.add_argument("--folder", type=Path, help="where finished runs are kept, to go on with later")
-    parser.add_argument("--out", type=Path)
     options = with_usual(parser.parse_args())
     begin = time.monotonic()
 

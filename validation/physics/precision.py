@@ -37,8 +37,7 @@ CASES: dict[str, Callable[[], systems.System]] = {
 
 def main() -> None:
     """Parse the command line, run the cases, write JSON as it grows, print a table last."""
-    parser = common.parser(__doc__)
-    parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
+    parser = common.parser(__doc__, "backend")
     parser.add_argument("--cases", nargs="+", default=list(CASES), choices=CASES)
     parser.add_argument("--steps", type=int, default=100_000, help="of the drift")
     parser.add_argument("--every", type=int, default=50, help="steps between two samples of the energy")

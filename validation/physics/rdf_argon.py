@@ -31,8 +31,7 @@ R_MAX, BINS = 17.0, 340
 
 def main() -> None:
     """Parse the command line, run, compare, write JSON and a plot."""
-    parser = common.parser(__doc__)
-    parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
+    parser = common.parser(__doc__, "backend")
     parser.add_argument("--equilibrate", type=int, default=15_000, help="steps of 4 fs")
     parser.add_argument("--steps", type=int, default=50_000, help="of 4 fs, observed")
     parser.add_argument("--every", type=int, default=10, help="steps between samples")

@@ -51,8 +51,7 @@ FORMULA_MASS, PER_CELL = 60.084, 8
 
 def main() -> None:
     """Parse the command line, quench, compare, write JSON and a plot."""
-    parser = common.parser(__doc__)
-    parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
+    parser = common.parser(__doc__, "backend")
     parser.add_argument("--cells", type=int, default=8, help="cubic cells of 24 atoms along each side")
     parser.add_argument("--density", type=float, default=2.20, help="g/cm^3")
     parser.add_argument("--hot", type=float, default=6000.0, help="K, of the melt")

@@ -25,10 +25,9 @@ CASES = "water 6,540", "silica 6,000"
 
 def main() -> None:
     """Parse the command line; run both programs in turn, or be one of them."""
-    parser = common.parser(__doc__)
+    parser = common.parser(__doc__, "out")
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
-    parser.add_argument("--out", type=Path)
     parser.add_argument("--part", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.part:

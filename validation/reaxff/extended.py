@@ -7,7 +7,6 @@ NVE of 100 water molecules at 300 K from the start of `reaxff.drift`, with consi
 0.25 fs. Errors are against charges to 1e-12 at the same positions, the largest of those seen through the run.
 """
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,10 +31,9 @@ CASES: list[dict[str, Any]] = [
 
 def main() -> None:
     """Parse the command line, run all, write JSON after each run."""
-    parser = common.parser(__doc__)
+    parser = common.parser(__doc__, "out")
     parser.add_argument("--picoseconds", type=float, default=0.5)
     parser.add_argument("--backend", default="cpu", choices=["cuda", "cpu"])
-    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     on = "" if options.backend == "cpu" else f"_{options.backend}"
     out = options.out or common.RESULTS / f"reaxff_extended{on}.json"

@@ -9,7 +9,6 @@ moves says whether ends are the same. The second half is done twice: the second 
 
 import hashlib
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -72,10 +71,8 @@ def digest(chain: Any) -> str:
 
 def main() -> None:
     """Parse the command line, run everything, compare, write JSON, print a table last."""
-    parser = common.parser(__doc__)
-    parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
+    parser = common.parser(__doc__, "backend", "out")
     parser.add_argument("--against", help="the JSON of another backend, in validation/results")
-    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
 
     from taichimd.core import runtime

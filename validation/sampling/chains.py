@@ -11,7 +11,6 @@ Times are the least ones of pieces of a chain, after compilation.
 
 import hashlib
 import json
-from pathlib import Path
 from typing import Any
 
 from validation import common
@@ -72,13 +71,11 @@ def measure(case: tuple[Any, Any, dict[str, Any]], many: int, seconds: float) ->
 
 def main() -> None:
     """Parse the command line, run everything, compare, write JSON, print a table last."""
-    parser = common.parser(__doc__)
-    parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
+    parser = common.parser(__doc__, "backend", "out")
     parser.add_argument("--chains", type=int, default=4)
     parser.add_argument("--seconds", type=float, default=0.3, help="for each time")
     parser.add_argument("--cases", default="", help="what the names of cases begin with")
     parser.add_argument("--against", help="the JSON of another backend, in validation/results")
-    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
 
     from taichimd.core import runtime

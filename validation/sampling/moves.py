@@ -10,7 +10,6 @@ The mean energy of the page's first example (docs/howto/monte_carlo.md) is colle
 """
 
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -117,11 +116,10 @@ def long_run(sweeps: int) -> dict[str, Any]:
 
 def main() -> None:
     """Parse the command line, measure, write JSON, print a table last."""
-    parser = common.parser(__doc__)
+    parser = common.parser(__doc__, "out")
     parser.add_argument("--backend", default="cpu", choices=["auto", "cpu", "cuda"])
     parser.add_argument("--seconds", type=float, default=25.0, help="of each chain")
     parser.add_argument("--sweeps", type=int, default=4000, help="of the page's example")
-    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
 
     from taichimd.core import runtime

@@ -10,7 +10,6 @@ on a Tesla C2070. Here 1,000 steps are extrapolated from `STEPS`.
 
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from validation import common
@@ -119,13 +118,11 @@ def steps_of_all(side: int, cutoff: str) -> dict[str, Any]:
 
 def main() -> None:
     """Parse the command line, measure, write JSON, print a table last."""
-    parser = common.parser(__doc__)
-    parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
+    parser = common.parser(__doc__, "backend", "out")
     parser.add_argument("--largest", type=int, default=200_000, help="atoms")
     parser.add_argument("--seconds", type=float, default=0.3, help="for each time")
     parser.add_argument("--limit", type=float, default=50.0, help="seconds, behind which no case begins")
     parser.add_argument("--cases", default="", help="what the names of cases begin with")
-    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
 
     from taichimd.core import runtime

@@ -106,8 +106,7 @@ def measured(name, fragment, chains, table, options):
 
 def main() -> None:
     """Measure, compare, write JSON, print the table."""
-    parser = common.parser(__doc__)
-    parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
+    parser = common.parser(__doc__, "backend")
     parser.add_argument("--residues", type=int, default=1_000_000, help="of each case, about")
     parser.add_argument("--seconds", type=float, default=0.5, help="for each time")
     parser.add_argument("--quick", action="store_true", help="2,000 residues, for a tenth of a second")

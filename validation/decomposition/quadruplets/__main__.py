@@ -14,7 +14,6 @@ import argparse
 import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -138,13 +137,11 @@ def measure(n_atoms: int, case: Case, options: argparse.Namespace) -> dict[str, 
 
 def main() -> None:
     """Measure each case at each size."""
-    parser = common.parser(__doc__)
-    parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
+    parser = common.parser(__doc__, "backend", "out")
     parser.add_argument("--sizes", nargs="+", type=int, default=list(CELLS), choices=list(CELLS))
     parser.add_argument("--cases", nargs="+", default=list(CASES), choices=list(CASES))
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=0.1, help="length of one timed run, about")
-    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     backend = runtime.start(options.backend)
     out = options.out or common.RESULTS / f"quadruplets_{backend}.json"
