@@ -57,14 +57,14 @@ def test_a_tilted_cell_whose_volume_changes(call):
         1 + 0.01 * np.sin(np.arange(len(FAR)))[:, None, None]
     )
     inside = FAR @ np.linalg.inv(cells.mean(axis=0)) @ cells
-    Path("a.dump").write_text(dump_text(inside, None, STEPS, "id element x y z ix iy iz", cells=cells))
+    Path("a.dump").write_text(dump_text(inside, cells, STEPS, "id element x y z ix iy iz"))
     value, error, said = diffusion(call)
     assert abs(value - D) < 4 * error < 0.3 * D
     assert "the cell changes: displacements are those at the mean cell" in said
     # Frames alone, with images guessed from fractions: a slower walk, in the same cell.
     slow = FAR / 10.0
     inside = slow @ np.linalg.inv(cells.mean(axis=0)) @ cells
-    Path("a.dump").write_text(dump_text(inside, None, STEPS, "id element xs ys zs", cells=cells))
+    Path("a.dump").write_text(dump_text(inside, cells, STEPS, "id element xs ys zs"))
     value, error, _ = diffusion(call)
     assert abs(value - D / 100) < 4 * error < 0.003 * D
 

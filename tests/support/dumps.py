@@ -19,24 +19,25 @@ def folded(positions, cell):
 
 def dump_text(
     positions, cell, steps, columns="id element x y z", header="", velocities=None, types=None,
-    elements=None, times=None, shuffle=None, cells=None, boundary="pp pp pp", origin=(0.0, 0.0, 0.0),
+    elements=None, times=None, shuffle=None, boundary="pp pp pp", origin=(0.0, 0.0, 0.0),
 ):  # fmt: skip
     """Text of a dump.
 
     Args:
-        positions: (frames, n, 3) never folded. cell: (3, 3) lower triangular rows. steps: (frames,).
+        positions: (frames, n, 3) never folded. cell: (3, 3) lower triangular rows, or (frames, 3, 3).
+        steps: (frames,).
         columns: names as in the item ATOMS.
         header: before the first frame, such as "ITEM: UNITS\\nreal\\n".
         velocities: (frames, n, 3). types: (n,). elements: (n,). times: (frames,) for the item TIME.
         shuffle: a generator that orders the atoms of each frame anew.
-        cells: (frames, 3, 3) of a cell that changes. boundary, origin: of the box.
+        boundary, origin: of the box.
     """
     n = positions.shape[1]
     types = np.ones(n, int) if types is None else types
     elements = ["Ar"] * n if elements is None else elements
     parts = [header]
     for k, step in enumerate(steps):
-        box = np.array(cell if cells is None else cells[k], float)
+        box = np.array(cell[k] if np.ndim(cell) == 3 else cell, float)
         fractions, images = folded(positions[k], box)
         wrapped = fractions @ box
         values = {"id": np.arange(1, n + 1), "type": types, "element": elements}
