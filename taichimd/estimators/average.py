@@ -122,11 +122,13 @@ def inefficiency_of(series: NDArray[np.float64]) -> float:
 
 def _from_autocorrelation(series: NDArray[np.float64]) -> float:
     """Statistical inefficiency by the sum over C(k) alone; 1 of a constant."""
-    n, deviation = len(series), series - series.mean()
-    covariance = autocorrelation(deviation, n - 1)
-    variance = float(covariance[0])
-    weights = 1.0 - np.arange(n) / n
-    g = 1.0
+    return inefficiency_from(autocorrelation(series - series.mean(), len(series) - 1))
+
+
+def inefficiency_from(covariance: NDArray[np.float64]) -> float:
+    """The same from the autocovariance at all lags, (n,)."""
+    n, variance = len(covariance), float(covariance[0])
+    weights, g = 1.0 - np.arange(n) / n, 1.0
     # Deviations from the sample's own mean make all covariances too small by the variance of that mean.
     for _ in range(_CORRECTIONS if variance > 0.0 else 0):
         corrected = covariance + variance * g / (n - g)

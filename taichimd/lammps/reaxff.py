@@ -10,13 +10,10 @@ import numpy as np
 from ase import Atoms, units
 
 from taichimd.core.arrays import Array
-from taichimd.core.errors import BackendError
 from taichimd.core.units import KCAL_PER_MOL
 from taichimd.lammps.reference import (
     Box,
-    create_atoms,
     lammps_box,
-    lammps_reason,
     setup_commands,
     unique_elements,
 )
@@ -63,25 +60,12 @@ def reaxff_setup(atoms: Atoms, box: Box, elements: list[str], file: str | Path) 
 
 @contextmanager
 def _with_atoms(atoms: Atoms, file: str | Path, tolerance: float) -> Iterator[tuple[Any, Box]]:
-    """LAMMPS with these atoms at rest, the potential and its charges; and its box.
-
-    Raises:
-        BackendError: there is no LAMMPS here.
-    """
-    if reason := lammps_reason():
-        raise BackendError(reason)
-    import lammps
-
-    box, elements = lammps_box(atoms, margin=20.0), unique_elements(atoms)
-    lmp = lammps.lammps(cmdargs=["-screen", "none", "-log", "none", "-nocite"])
-    try:
-        for command in reaxff_setup(atoms, box, elements, file):
-            lmp.command(command)
-        create_atoms(lmp, atoms, np.zeros((len(atoms), 3)), box, elements)
+    """LAMMPS with these atoms at rest, the potential and its charges; and its box."""
+    box = lammps_box(atoms, margin=20.0)
+    setup = reaxff_setup(atoms, box, unique_elements(atoms), file)
+    with running(atoms, np.zeros((len(atoms), 3)), box, setup) as lmp:
         lmp.command(f"fix charges all qeq/reaxff 1 0.0 10.0 {tolerance} reaxff maxiter 2000")
         yield lmp, box
-    finally:
-        lmp.close()
 
 
 def lammps_reaxff_nve(

