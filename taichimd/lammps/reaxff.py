@@ -14,6 +14,7 @@ from taichimd.core.units import KCAL_PER_MOL
 from taichimd.lammps.reference import (
     Box,
     lammps_box,
+    running,
     setup_commands,
     unique_elements,
 )
