@@ -234,10 +234,10 @@ def moment_functions(terms: Terms, real: Any, term: Any, layout: int) -> AtomFun
         return mask
 
     @ti.func
-    def next_run(i, x, m, mask, first, n, width, shift_bits, rows: ti.template(), kept: ti.template(), apart: ti.template(), theirs: ti.template()):  # fmt: skip
+    def next_run(i, x, m, mask, first, n, width, shift_bits, rows: ti.template(), apart: ti.template(), others: ti.template()):  # fmt: skip
         """The next live entries of atom i at x, from slot `first` on; a row that ends repeats its last one.
 
-        Leaves their distance vectors in `apart` and, if wanted, the moments of their atoms in `theirs`.
+        Leaves their distance vectors in `apart` and their atoms in `others`.
         Returns how many there are, and the slot that follows.
         """
         many, last, s = 0, first, first
@@ -249,9 +249,7 @@ def moment_functions(terms: Terms, real: Any, term: Any, layout: int) -> AtomFun
             d = ti.cast(distance_vector(entry, shift_bits, x, rows.pos, rows.shifts), term)
             for q in ti.static(range(3)):
                 apart[q, k] = d[q]
-            if ti.static(theirs is not None):
-                for q in ti.static(range(MOMENTS)):
-                    theirs[q, k] = kept.moments[MOMENTS * neighbour(entry, shift_bits) + q]
+            others[k] = neighbour(entry, shift_bits)
             s = following(mask, ti.min(s + 1, m), m)
         return many, s
 
@@ -270,11 +268,12 @@ def moment_functions(terms: Terms, real: Any, term: Any, layout: int) -> AtomFun
         energy = 0.0
         moments = sums(0.0)
         apart, along = ti.Matrix.zero(term, 3, RUN), ti.Matrix.zero(term, 3, RUN)
+        others = ti.Vector.zero(ti.i32, RUN)
         weights = ti.Vector.zero(term, RUN)
         of_pair, of_itself = ti.Vector.zero(term, RUN), ti.Vector.zero(term, RUN)
         s = following(mask, 0, m)
         while s < m:
-            many, s = next_run(i, x, m, mask, s, n, width, shift_bits, rows, kept, apart, None)
+            many, s = next_run(i, x, m, mask, s, n, width, shift_bits, rows, apart, others)
             for k in range(RUN):
                 d = vec(apart[0, k], apart[1, k], apart[2, k])
                 r2 = d.dot(d)
@@ -312,11 +311,15 @@ def moment_functions(terms: Terms, real: Any, term: Any, layout: int) -> AtomFun
         mask = kept.live[i]
         m = rows.count[i]
         apart, theirs = ti.Matrix.zero(term, 3, RUN), ti.Matrix.zero(term, MOMENTS, RUN)
+        others = ti.Vector.zero(ti.i32, RUN)
         here, there = ti.Matrix.zero(term, 3, RUN), ti.Matrix.zero(term, 3, RUN)
         longest2 = reach2(kept.pair_table, kept.body_table, shared, 0, 0)
         s = following(mask, 0, m)
         while s < m:
-            many, s = next_run(i, x, m, mask, s, n, width, shift_bits, rows, kept, apart, theirs)
+            many, s = next_run(i, x, m, mask, s, n, width, shift_bits, rows, apart, others)
+            for k in range(RUN):
+                for q in ti.static(range(MOMENTS)):
+                    theirs[q, k] = kept.moments[MOMENTS * others[k] + q]
             for k in range(RUN):
                 d = vec(apart[0, k], apart[1, k], apart[2, k])
                 other = ti.Vector([theirs[q, k] for q in ti.static(range(MOMENTS))])
