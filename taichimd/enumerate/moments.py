@@ -235,18 +235,9 @@ def moment_functions(terms: Terms, real: Any, term: Any, layout: int) -> AtomFun
 
     @ti.func
     def next_run(
-        i,
-        x,
-        m,
-        mask,
-        first,
-        n,
-        width,
-        shift_bits,
-        rows: ti.template(),
-        apart: ti.template(),
-        others: ti.template(),
-    ):
+        i, x, m, mask, first, n, width, shift_bits,
+        rows: ti.template(), apart: ti.template(), others: ti.template(),
+    ):  # fmt: skip
         """The next live entries of atom i at x, from slot `first` on; a row that ends repeats its last one.
 
         Leaves their distance vectors in `apart` and their atoms in `others`.
