@@ -14,12 +14,10 @@ FILES = sorted((ROOT / "validation" / "results").glob("*.json"))
 TO_MEASURE_AGAIN = {
     "benchmarks_host_loops_h100",
     "ensemble_bits_h100",
-    "kappa_germanium_hnemd",
     "random_runs_cpu",
     "random_runs_cuda",
     "random_runs_emulated",
     "reaxff_drift_puremd",
-    "triples_dynamics_cpu",
 }
 """Measured before results named a commit of the history: to be measured again."""
 
