@@ -22,6 +22,7 @@ import numpy as np
 from taichimd.app.observer import Sampler
 from taichimd.app.simulated_system import SimulatedSystem
 from taichimd.core.errors import AnalysisError, CheckpointError, SettingsError
+from taichimd.core.markup import Html, facts, joined, section
 from taichimd.core.saved import saved_array
 from taichimd.observables.observable import Result, Rows
 from taichimd.observables.observed_run import ObservedRun
@@ -110,6 +111,13 @@ class Observations(Sampler):
         for sampler in self._run.samplers.values():
             sampler.sample(state, energies, virials, centre)
         self._run.volumes.append(self._run.engine.volume or np.nan)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the result of each observable, or how many samples are still missing."""
+        if not self.complete:
+            return facts([("samples", f"{self.taken:,} of {self.plan.samples:,}")])
+        found = {name: one.result() for name, one in self.observables.items()}
+        return joined(section(name, Html(one._repr_html_()), level=4) for name, one in found.items())
 
     def save(self) -> dict[str, Any]:
         """Arrays for a checkpoint."""

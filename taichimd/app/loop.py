@@ -40,6 +40,12 @@ class RunResult:
     sampling_seconds: float = 0.0
     output_seconds: float = 0.0
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from taichimd.app.notebook import result_html
+
+        return result_html(self)
+
 
 class Stepper(Protocol):
     """What advances systems: an `Engine`, a `Batch` or a Markov chain."""

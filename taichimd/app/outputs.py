@@ -110,6 +110,9 @@ class ThermoTable(GrowingFile):
         moving_cell: whether there are columns of cell and pressures; None: if the ensemble has a barostat.
         terms: whether there are columns of the energies of terms (`Simulation.energy_terms`): E_bond_eV.
 
+    Attributes:
+        symbols: of the atoms, once it has rows.
+
     Raises:
         SettingsError: an `every` that is no whole number above 0.
         OutputError: at the first report: a file is there that may not be replaced, or cannot be written.
@@ -128,8 +131,16 @@ class ThermoTable(GrowingFile):
         super().__init__(path, overwrite, drop_from)
         self.every = checked_every(every)
         self._moving_cell, self._terms = moving_cell, terms
+        self.symbols: Sequence[str] = ()
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the picture of the rows so far."""
+        from taichimd.app.notebook import table_html
+
+        return table_html(self)
 
     def _make(self, simulation: SimulatedSystem) -> ThermoWriter:
+        self.symbols = simulation.engine.symbols
         moving = self._moving_cell
         if moving is None:
             moving = simulation.engine.ensemble.moves_cell

@@ -1,4 +1,5 @@
-"""What a user sees while a run goes on: a live bar on a terminal, plain lines elsewhere; 80 columns."""
+"""What a user sees while a run goes on: a live bar on a terminal, a line that rewrites itself in a notebook,
+plain lines elsewhere; 80 columns."""
 
 import time
 
@@ -9,6 +10,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 from rich.text import Text
 
 from taichimd.app.averages import DRIFT_UNIT, short_drift
+from taichimd.app.notebook import Line
 from taichimd.app.observer import Observer
 from taichimd.app.simulated_system import SimulatedSystem
 from taichimd.estimators.average import MIN_INDEPENDENT
@@ -17,6 +19,8 @@ from taichimd.program.results import Thermo
 
 PLAIN_SECONDS = 5.0
 """Least time between plain lines, so that a log of a long run stays short."""
+NOTEBOOK_SECONDS = 0.5
+"""Least time between two texts of the line of a notebook."""
 _FIRST_LINE_SECONDS = 1.0
 _STALE_SECONDS = 2.0
 _FS_PER_NS = 1.0e6
@@ -26,7 +30,8 @@ _SECONDS_PER_DAY = 86400.0
 class ProgressObserver(Observer):
     """Shows steps, speed, time left, temperature and the drift of the conserved energy.
 
-    Within `with` it is a live bar on a terminal; otherwise lines, every few seconds.
+    Within `with` it is a live bar on a terminal. In a Jupyter notebook it is one line that rewrites itself.
+    Otherwise it prints a line every few seconds.
 
         >>> from ase.build import bulk
         >>> from taichimd import ProgressObserver, Simulation
@@ -55,6 +60,7 @@ class ProgressObserver(Observer):
         self._thermo: Thermo | None = None
         self._seen = -1.0e9
         self._live: Live | None = None
+        self._line: Line | None = None
         self._opened = False
         self._bar = Progress(
             TextColumn("{task.fields[steps]} steps"),
@@ -69,7 +75,10 @@ class ProgressObserver(Observer):
 
     def _start(self) -> None:
         self._started = time.perf_counter()
+        self._pause = PLAIN_SECONDS
         self._printed = self._started - PLAIN_SECONDS + _FIRST_LINE_SECONDS
+        if self._console.is_jupyter:
+            self._line, self._pause = Line(), NOTEBOOK_SECONDS
 
     def __enter__(self) -> "ProgressObserver":
         self._start()
@@ -82,7 +91,7 @@ class ProgressObserver(Observer):
 
     def _open(self) -> None:
         """The head of the lines, once."""
-        if self._live is None and not self._opened:
+        if self._live is None and self._line is None and not self._opened:
             self._console.print(
                 f"{'step':>10} {'done':>5} {'left':>8} {'ns/day':>8} {'atom-step/s':>11} {'T (K)':>8}"
                 f" {f'drift ({DRIFT_UNIT})':>19}",
@@ -117,7 +126,7 @@ class ProgressObserver(Observer):
         """Refresh what is shown, if it is time."""
         self._follow(simulation)
         now = time.perf_counter()
-        if self._live is None and now - self._printed < PLAIN_SECONDS:
+        if self._live is None and now - self._printed < self._pause:
             return
         if now - self._seen > _STALE_SECONDS:
             self._thermo, self._seen = simulation.thermo(), now
@@ -132,25 +141,21 @@ class ProgressObserver(Observer):
         left = duration((last - simulation.step) / rate) if done else "-"
         ns_day = rate * simulation.timestep / _FS_PER_NS * _SECONDS_PER_DAY
         atom_steps = rate * simulation.engine.n_atoms
+        self._printed = time.perf_counter()
         thermo = self._thermo
         temperature = f"{thermo.temperature:.1f}" if thermo else "-"
         drift = self._drift.shown(simulation.engine.n_atoms)
-        if self._live is not None:
-            self._bar.update(
-                self._task,
-                total=last - first,
-                completed=done,
-                steps=f"{simulation.step:,}/{last:,}",
-                left=left,
-            )
-            line = (
-                f"{ns_day:.3g} ns/day · {atom_steps:.2e} atom-step/s · {temperature} K · "
-                f"drift {drift} {DRIFT_UNIT}"
-            )
+        speed = f"{ns_day:.3g} ns/day · {atom_steps:.2e} atom-step/s · {temperature} K"
+        steps = f"{simulation.step:,}/{last:,}"
+        percent = 100 * done // max(last - first, 1)
+        if self._line is not None:
+            words = [f"{steps} steps ({percent}%)", f"{left} left", speed, f"drift {drift} {DRIFT_UNIT}"]
+            self._line.show(words)
+        elif self._live is not None:
+            self._bar.update(self._task, total=last - first, completed=done, steps=steps, left=left)
+            line = f"{speed} · drift {drift} {DRIFT_UNIT}"
             self._live.update(Group(self._bar, Text(line, style="dim")))
         else:
-            percent = 100 * done // max(last - first, 1)
-            self._printed = time.perf_counter()
             self._console.print(
                 f"{simulation.step:>10} {percent:>4}% {left:>8} {ns_day:>8.3g} {atom_steps:>11.2e}"
                 f" {temperature:>8} {drift:>19}",

@@ -50,6 +50,12 @@ class SimulatedSystem(NotCopied):
         """Simulated time; a product, not a running sum, so that a restart gives the same digits."""
         return (self.origin_fs + (self.engine.step - self.origin_step) * self.timestep) / 1000.0
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: settings, and totals now."""
+        from taichimd.app.notebook import simulation_html
+
+        return simulation_html(self)
+
     def positions(self) -> Array:
         """(n, 3) Å, the user's order, not wrapped."""
         return self.engine.positions()

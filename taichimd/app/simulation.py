@@ -382,6 +382,12 @@ class Simulations(NotCopied, Sequence[Simulation]):
         """Why systems have stopped, by their numbers."""
         return {k: member.error for k, member in enumerate(self.batch.members) if member.error is not None}
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: a row for each system."""
+        from taichimd.app.notebook import simulations_html
+
+        return simulations_html(self._each)
+
     def run(
         self,
         steps: int,

@@ -5,6 +5,7 @@ from pathlib import Path
 from taichimd.app.observer import Observer
 from taichimd.app.outputs import ThermoTable
 from taichimd.app.simulated_system import SimulatedSystem
+from taichimd.core.markup import element, picture
 from taichimd.program.results import Thermo
 
 
@@ -32,6 +33,12 @@ class ThermoPlot(Observer):
     def __init__(self, path: str | Path, table: ThermoTable, title: str | None = None) -> None:
         self.path, self._table, self._title = Path(path), table, title
         self.every = table.every
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the picture, once it is drawn."""
+        if not self.path.is_file():
+            return element("code", str(self.path))
+        return picture(self.path.read_bytes(), "png", "thermodynamic quantities against time")
 
     def report(self, simulation: SimulatedSystem, thermo: Thermo) -> None:
         """Draw, if the run ends here."""

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.core.errors import AnalysisError
+from taichimd.core.markup import facts
 from taichimd.estimators.series import autocorrelation, finite, mean_of, student
 
 METHOD = "MSER (White 1997)"
@@ -70,6 +71,14 @@ class Average:
     def independent(self) -> float:
         """Number of independent samples."""
         return self.samples / self.inefficiency
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        error = "" if self.error is None else f" ± {self.error:.2g}"
+        first, last = self.start, self.start + self.samples - 1
+        rows = [("mean", f"{self.value:.8g}{error}"), ("samples", f"{first:,} to {last:,}")]
+        rows.append(("independent samples", f"{self.independent:.1f}"))
+        return facts(rows + [("note", self.note)] * bool(self.note))
 
 
 @dataclass(frozen=True)

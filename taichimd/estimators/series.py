@@ -13,9 +13,12 @@ from scipy.special import stdtrit
 
 from taichimd.core.arrays import Array
 from taichimd.core.errors import AnalysisError
+from taichimd.core.markup import joined, paragraph, table
 
 _NORMAL = 1.959964
 """Standard deviations that hold 95 % of a normal distribution."""
+_SHOWN = 10
+"""Values of a mean that a notebook shows."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,14 @@ class Mean:
     error: Any
     samples: int
     note: str = ""
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        values, errors = np.ravel(self.value), np.ravel(self.error)
+        rows = [(f"{value:.8g}", f"{error:.2g}") for value, error in zip(values, errors, strict=True)]
+        shown = table(("mean", "standard error"), rows[:_SHOWN])
+        left = f"{len(rows) - _SHOWN} more values. " if len(rows) > _SHOWN else ""
+        return joined([shown, paragraph(f"{left}{self.samples} independent samples. {self.note}".strip())])
 
 
 def student(degrees: float) -> float:

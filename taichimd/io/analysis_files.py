@@ -12,6 +12,7 @@ from taichimd.io.files import write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 COLOURS = ("#1f6fb4", "#c8402f", "#3a8f4d", "#8a5fb0", "#c98a1b", "#4aa3a8", "#555555")
 _STYLES = ("-", "--", "-.", ":")
@@ -50,6 +51,12 @@ def draw(path: Path, title: str, panels: list[Callable[["Axes"], Any]]) -> None:
     Raises:
         OutputError: it cannot be written.
     """
+    figure = figure_of(title, panels)
+    write_atomically(path, lambda file: figure.savefig(file, format=path.suffix[1:]))
+
+
+def figure_of(title: str, panels: list[Callable[["Axes"], Any]]) -> "Figure":
+    """The picture of `draw`."""
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
@@ -60,7 +67,7 @@ def draw(path: Path, title: str, panels: list[Callable[["Axes"], Any]]) -> None:
         panel(axis)
         axis.grid(alpha=0.25)
         axis.spines[["top", "right"]].set_visible(False)
-    write_atomically(path, lambda file: figure.savefig(file, format=path.suffix[1:]))
+    return figure
 
 
 def curves(

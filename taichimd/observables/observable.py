@@ -4,13 +4,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.core.arrays import Array
-from taichimd.io.analysis_files import draw, write_table
+from taichimd.core.markup import facts, figure_picture, paragraph
+from taichimd.core.markup import joined as joined_html
+from taichimd.io.analysis_files import draw, figure_of, write_table
 from taichimd.observables.numbers import OK, Finding, joined
 from taichimd.observables.observed_run import ObservedRun
 from taichimd.observables.plan import Plan
@@ -57,6 +59,14 @@ class Result:
         """Status and note of the whole, for a report."""
         of_values = [f"{name}: {one.note}" for name, one in self.values.items() if one.note]
         return {"status": self.status, "note": joined(*self.notes, *of_values)}
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the rows of the summary, the picture, and the notes."""
+        parts: list[Any] = [facts(self.rows)]
+        if self.panels:
+            title = "" if self.status == OK else self.status
+            parts.append(figure_picture(figure_of(title, self.panels), "curves of the result"))
+        return joined_html([*parts, *(paragraph(note) for note in self.notes)])
 
     def write(self, files: list[Path], title: str) -> None:
         """Write the tables, and the picture, if there is one, into the last file.

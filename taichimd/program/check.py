@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from taichimd.core.elements import is_symbol
 from taichimd.core.errors import ParameterFileError
+from taichimd.core.markup import code
 from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.bound import BODIES
 from taichimd.program.ends import (
@@ -79,6 +80,10 @@ class Check:
         found += [f"a pair {end.pair} at its cutoff" for end in self.ends if not end.finite]
         body = (*(self.triplet_jump or ()), *(() if self.kink is None else (self.kink,)))
         return found + ([] if np.isfinite(body).all() else ["three atoms"])
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return code(str(self))
 
     def __str__(self) -> str:
         """Several lines for a terminal."""

@@ -10,6 +10,8 @@ from ase.neighborlist import neighbor_list
 
 from taichimd.core.arrays import Array
 from taichimd.core.errors import EvaluationError, SettingsError
+from taichimd.core.markup import facts
+from taichimd.core.units import GPA
 
 OVERLAP = 0.7
 """Angstrom: no bond is shorter, that of H2 has 0.74."""
@@ -57,6 +59,19 @@ class Evaluation:
     stress: Array | None
     charges: Array | None = None
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        largest = float(np.sqrt((self.forces**2).sum(axis=1).max())) if len(self.forces) else 0.0
+        rows = [
+            ("energy", f"{self.energy:.6f} eV, {self.energy / max(len(self.energies), 1):.6f} eV/atom"),
+            ("largest force", f"{largest:.3g} eV/Å"),
+        ]
+        if self.stress is not None:
+            rows.append(("pressure", f"{-float(self.stress[:3].mean()) / GPA:.4g} GPa, without kinetic part"))
+        if self.charges is not None:
+            rows.append(("charges", f"{self.charges.min():.3f} to {self.charges.max():.3f} e"))
+        return facts(rows)
+
 
 @dataclass(frozen=True)
 class Thermo:
@@ -82,6 +97,25 @@ class Thermo:
     conserved: float | None
     charge_iterations: int | None = None
     heats: Mapping[str, float] = field(default_factory=dict)
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Names and values with units, for a table."""
+        rows = [
+            ("step", f"{self.step:,}"),
+            ("temperature", f"{self.temperature:.1f} K"),
+            ("potential energy", f"{self.potential:.6f} eV"),
+            ("kinetic energy", f"{self.kinetic:.6f} eV"),
+        ]
+        if self.pressure is not None:
+            rows.append(("pressure", f"{self.pressure:.4g} GPa"))
+        if self.volume is not None:
+            rows.append(("volume", f"{self.volume:.6g} Å³"))
+        rows += [(f"heat of {name}", f"{heat:.4g} eV") for name, heat in self.heats.items()]
+        return rows
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return facts(self.facts())
 
 
 def require_finite(energy: float, forces: Array, engine: Any) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from ase import Atoms
 
 from taichimd.core.errors import TaichimdWarning
+from taichimd.core.markup import element, facts, joined
 from taichimd.core.units import GPA
 from taichimd.forcefields.load import load_forcefield
 from taichimd.io.structures import hold_results
@@ -87,6 +88,22 @@ class Relaxation:
     seconds: float
     first_seconds: float
     statistics: dict[str, Any]
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the end, energy, largest force, pressure and cell."""
+        n_atoms, cell = len(self.atoms), self.atoms.cell.lengths()
+        rows = [
+            ("end", f"{self.reason} after {self.steps:,} steps, {self.seconds:.3g} s"),
+            ("energy", f"{self.energy:.6f} eV, {self.energy / max(n_atoms, 1):.6f} eV/atom"),
+            ("largest force", f"{self.fmax:.3g} eV/Å"),
+        ]
+        if self.pressure is not None:
+            rows.append(("pressure", f"{self.pressure:.4g} GPa"))
+        if self.volume is not None:
+            lengths = " × ".join(f"{length:.4f}" for length in cell)
+            rows.append(("volume", f"{self.volume:.6g} Å³, cell {lengths} Å"))
+        formula = self.atoms.get_chemical_formula()
+        return joined([element("b", f"Relaxation of {n_atoms:,} atoms, {formula}"), facts(rows)])
 
 
 def relax(

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.core.arrays import Array
-from taichimd.report.page import Html, element
+from taichimd.core.markup import Html, element
 from taichimd.report.part import Chart, Series
 from taichimd.report.view import data_script
 

@@ -85,6 +85,15 @@ _ENTRIES: dict[str, tuple[str, str, str, str, str, int, str]] = {
         "simulations",
         "Journal of Chemical Theory and Computation", "3", "26", 2007, "10.1021/ct0502864",
     ),
+    "wirnsberger2015": (
+        "Wirnsberger, P. and Frenkel, D. and Dellago, C.",
+        "An enhanced version of the heat exchange algorithm with excellent energy conservation properties",
+        _CHEM, "143", "124104", 2015, "10.1063/1.4931597",
+    ),
+    "earl2005": (
+        "Earl, D. J. and Deem, M. W.", "Parallel tempering: Theory, applications, and new perspectives",
+        "Physical Chemistry Chemical Physics", "7", "3910", 2005, "10.1039/b509983h",
+    ),
     "hu2019": (
         "Hu, Y. and Li, T.-M. and Anderson, L. and Ragan-Kelley, J. and Durand, F.",
         "Taichi: a language for high-performance computation on spatially sparse data structures",

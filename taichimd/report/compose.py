@@ -6,11 +6,12 @@ from typing import Any
 
 from taichimd import __version__
 from taichimd.core.errors import CheckpointError, StructureError
+from taichimd.core.markup import Html, code, element, facts, paragraph, picture, section, table
 from taichimd.report import chart, view
 from taichimd.report.chart import charts, side_by_side
 from taichimd.report.citations import bibtex
 from taichimd.report.frames import shown_frames
-from taichimd.report.page import Html, code, document, element, facts, paragraph, picture, section, table
+from taichimd.report.page import document
 from taichimd.report.part import Part
 from taichimd.settings.run import SETTINGS
 

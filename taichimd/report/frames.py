@@ -17,6 +17,7 @@ from taichimd.core.arrays import Array
 from taichimd.core.errors import StructureError, TaichimdError
 from taichimd.io.images import each_image
 from taichimd.io.structures import read_noted
+from taichimd.report.groups import groups_of
 
 MOST_ATOMS, MOST_FRAMES = 20_000, 100
 """Of a picture: more would make a page that a browser cannot turn smoothly."""
@@ -34,6 +35,7 @@ class Shown:
         cells: (frames, 3, 3) Å; a row is zero where there is no vector.
         labels: of the frames, such as "0.5 ps".
         notes: what was left out.
+        groups: by name, (n,) whether an atom is in the group.
     """
 
     symbols: NDArray[np.str_]
@@ -41,6 +43,7 @@ class Shown:
     cells: Array
     labels: Sequence[str]
     notes: list[str] = field(default_factory=list)
+    groups: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -91,9 +94,9 @@ def shown_frames(path: Path, units: str | None = None, elements: Sequence[str] |
     positions = np.array([_wrapped(one) for one in frames])
     if not np.isfinite(positions).all():
         raise StructureError(f"{path}: a position is not a finite number")
-    return Shown(
-        first.symbols, positions, np.array([one.cell for one in frames]), [one.label for one in frames], notes
-    )
+    cells, labels = np.array([one.cell for one in frames]), [one.label for one in frames]
+    groups = groups_of(path, first.symbols, _kept(n_atoms))
+    return Shown(first.symbols, positions, cells, labels, notes, groups)
 
 
 def _wrapped(frame: _Frame) -> Array:

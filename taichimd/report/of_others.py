@@ -107,11 +107,13 @@ def chain_part(name: str, folder: Path, report: Mapping[str, Any]) -> Part:
     part.trajectory = trajectory_of(folder)
     part.commands = [command("mc", settings, [MCSettings], settings.get("structure"))]
     part.potentials, of_potential = potential_cited(report.get("potential", {}))
-    part.keys = ["metropolis1953", "white1997", "chodera2007"]
+    tempered = ["earl2005"] * bool(settings.get("exchange"))
+    part.keys = ["metropolis1953", *tempered, "white1997", "chodera2007"]
+    exchanges = f"Neighbouring temperatures exchanged configurations{cite(tempered)}. " * bool(tempered)
     part.method = (
         f"A system of {atoms_words(report)} was sampled at {held} by Metropolis Monte Carlo"
-        f"{cite(['metropolis1953'])} with {program_of(part)}. {of_potential} The start of production was "
-        f"found by MSER{cite(['white1997'])}, and errors are standard errors from the autocorrelation of the "
+        f"{cite(['metropolis1953'])} with {program_of(part)}. {exchanges}{of_potential} "
+        f"The start of production was found by MSER{cite(['white1997'])}, and errors are standard errors from the autocorrelation of the "
         f"series{cite(['chodera2007'])}."
     )
     return part

@@ -20,8 +20,16 @@ from taichimd.io.report import plot_format_of
 from taichimd.io.thermo import CELL_COLUMNS, CHARGE_COLUMNS, read_thermo
 from taichimd.report.citations import OF_PROGRAM
 from taichimd.report.commands import command
+from taichimd.report.groups import baths_of
 from taichimd.report.part import Chart, Part, Series
-from taichimd.report.words import atoms_words, cite, dynamics_method, ensemble_words, length_words
+from taichimd.report.words import (
+    atoms_words,
+    baths_method,
+    cite,
+    dynamics_method,
+    ensemble_words,
+    length_words,
+)
 from taichimd.settings.run import TOPICS
 
 _MEANS = (
@@ -71,11 +79,13 @@ def run_part(name: str, folder: Path, report: Mapping[str, Any]) -> Part:
     part.trajectory = trajectory_of(folder)
     part.commands = _commands(segments)
     sentences, keys = dynamics_method(report, segments)
+    of_groups, cited = baths_method(baths_of(folder))
+    keys += cited
     part.potentials, of_potential = potential_cited(potential)
     part.keys = keys + ["white1997", "chodera2007"] * bool(part.results) + _observed_keys(settings)
     part.method = (
         f"Molecular dynamics of {atoms_words(report)} was done with {program_of(part)}. {of_potential} "
-        f"{sentences} {averages_method(part.results)}"
+        f"{' '.join(filter(None, [sentences, of_groups, averages_method(part.results)]))}"
     ).strip()
     return part
 
@@ -253,7 +263,7 @@ def _pictures(folder: Path, report: Mapping[str, Any]) -> list[Path]:
 
 def trajectory_of(folder: Path) -> Path | None:
     """Frames of a run, or at least its last state."""
-    names = ("trajectory.extxyz", "trajectory.traj", "checkpoint.npz")
+    names = ("trajectory.extxyz", "trajectory.nc", "trajectory.traj", "checkpoint.npz")
     there = [folder / name for name in names if (folder / name).is_file() and (folder / name).stat().st_size]
     return there[0] if there else None
 

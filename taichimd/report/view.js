@@ -47,6 +47,7 @@
       this.viewer = window.$3Dmol.createViewer(box.querySelector(".canvas"), { backgroundColor: "white" });
       this.atoms = scene.kinds.map((kind, serial) => ({
         elem: scene.species[kind].symbol, x: 0, y: 0, z: 0, serial, bonds: [], bondOrder: [],
+        resi: scene.members[serial] ?? 0,
       }));
       this.model = this.viewer.addModel();
       this.model.addAtoms(this.atoms);
@@ -70,6 +71,10 @@
       find(".reset").addEventListener("click", () => { this.viewer.zoomTo(); this.viewer.render(); });
       find(".size").addEventListener("input", (event) => {
         this.size = Number(event.target.value);
+        this.draw();
+      });
+      find(".coloured")?.addEventListener("change", (event) => {
+        this.box.classList.toggle("by-group", event.target.value === "groups");
         this.draw();
       });
       find(".speed").addEventListener("input", (event) => { this.speed = Number(event.target.value); });
@@ -100,8 +105,14 @@
 
     draw() {
       // A new style is what makes the library build its geometry again.
-      for (const { symbol, radius, color } of this.scene.species) {
-        this.model.setStyle({ elem: symbol }, { sphere: { radius: radius * this.size, color } });
+      const byGroup = this.box.classList.contains("by-group");
+      for (const { symbol, radius: one, color: own } of this.scene.species) {
+        const radius = one * this.size;
+        this.model.setStyle({ elem: symbol }, { sphere: { radius, color: own } });
+        // Groups are residues of the library, which selects atoms by their numbers.
+        for (const [resi, [, color]] of byGroup ? this.scene.groups.entries() : []) {
+          this.model.setStyle({ elem: symbol, resi }, { sphere: { radius, color } });
+        }
       }
       this.viewer.render();
     }

@@ -7,6 +7,7 @@ inside chemiscope.min.js, which the build copies into `viewer/` (`hatch_build.py
 import gzip
 import json
 from base64 import b64encode
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -15,20 +16,27 @@ import numpy as np
 from ase.data import atomic_numbers, covalent_radii
 from ase.data.colors import jmol_colors
 
+from taichimd.core.markup import Html, element, joined, paragraph
 from taichimd.report.frames import Shown
-from taichimd.report.page import Html, element, joined, paragraph
 
 STYLE = """
 .view .canvas { position: relative; height: 26rem; outline: 1px solid var(--line); overflow: hidden; }
 .view .controls { display: flex; flex-wrap: wrap; gap: .4rem .9rem; align-items: center; padding: .4rem 0; }
 .view .frame { flex: 1 1 12rem; }
 .view output { min-width: 7rem; font-variant-numeric: tabular-nums; }
+.view .legend { display: inline-flex; flex-wrap: wrap; gap: .3rem .7rem; }
+.view .legend.groups, .view.by-group .legend.elements { display: none; }
+.view.by-group .legend.groups { display: inline-flex; }
 .view .swatch { display: inline-block; width: .8em; height: .8em; border-radius: 50%; }
 """
 NO_LIBRARY = (
     "No 3D view: this installation lacks the JavaScript of the viewer. Install taichimd with pip, or "
     "run python hatch_build.py in the checkout, with chemiscope installed."
 )
+GROUP_COLOURS = ("#c8402f", "#1f6fb4", "#3a8f4d", "#8a5ea8", "#c98a1b", "#2a9d9d")
+"""Of groups of atoms, in turn."""
+OTHER_COLOUR = "#b8bcc2"
+"""Of atoms in no group."""
 _LEVELS = 65535
 """Steps of a 16-bit number."""
 _LIBRARY = "viewer/chemiscope.min.js"
@@ -56,9 +64,12 @@ def view(shown: Shown, number: int = 0) -> Html:
     looks = [_look(str(symbol)) for symbol in species]
     low, high, data = _packed(shown)
     still = bool((shown.cells == shown.cells[0]).all())
+    groups = _groups(shown)
     scene = {
         "species": looks,
         "kinds": kinds.tolist(),
+        "groups": groups["looks"],
+        "members": groups["members"],
         "low": low,
         "high": high,
         "cells": [
@@ -67,14 +78,15 @@ def view(shown: Shown, number: int = 0) -> Html:
         "origin": [0.0, 0.0, 0.0],
         "labels": list(shown.labels),
     }
-    legend = joined(
-        element(
-            "span",
-            element("span", class_="swatch", style=f"background:{look['color']}"),
-            f"{look['symbol']} ({np.count_nonzero(kinds == k):,})",
-        )
-        for k, look in enumerate(looks)
-    )
+    counts = [int(np.count_nonzero(kinds == k)) for k in range(len(looks))]
+    legend = [
+        _legend([look["symbol"] for look in looks], [look["color"] for look in looks], counts, "elements")
+    ]
+    if groups["looks"]:
+        names, colors, sizes = zip(*groups["looks"], strict=True)
+        options = [element("option", one) for one in ("elements", "groups")]
+        choice = element("label", "colour", element("select", *options, class_="coloured"))
+        legend = [choice, *legend, _legend(names, colors, sizes, "groups")]
     playing = [
         element("button", "Play", class_="play", type="button"),
         Html('<input class="frame" type="range" min="0" value="0" step="1" aria-label="frame">'),
@@ -87,7 +99,7 @@ def view(shown: Shown, number: int = 0) -> Html:
             '<label>atoms <input class="size" type="range" min="0.3" max="2.5" step="0.1" value="1"></label>'
         ),
         element("button", "Reset", class_="reset", type="button"),
-        legend,
+        *legend,
     ]
     identity = f"view-{number}"
     return element(
@@ -101,6 +113,28 @@ def view(shown: Shown, number: int = 0) -> Html:
         class_="view",
         data_positions=identity,
     )
+
+
+def _legend(names: Sequence[str], colors: Sequence[str], counts: Sequence[int], kind: str) -> Html:
+    """Names with their colours and numbers of atoms."""
+    entries = joined(
+        element("span", element("span", class_="swatch", style=f"background:{color}"), f"{name} ({count:,})")
+        for name, color, count in zip(names, colors, counts, strict=True)
+    )
+    return element("span", entries, class_=f"legend {kind}")
+
+
+def _groups(shown: Shown) -> dict[str, Any]:
+    """Names, colours and sizes of the groups, atoms of no group last; and the number of each atom's group."""
+    if not shown.groups:
+        return {"looks": [], "members": []}
+    member = np.full(len(shown.symbols), len(shown.groups))
+    for number, inside in enumerate(shown.groups.values()):
+        member[inside] = number
+    colors = [GROUP_COLOURS[k % len(GROUP_COLOURS)] for k in range(len(shown.groups))] + [OTHER_COLOUR]
+    sizes = np.bincount(member, minlength=len(colors)).tolist()
+    looks = zip([*shown.groups, "no group"], colors, sizes, strict=True)
+    return {"looks": [list(look) for look in looks], "members": member.tolist()}
 
 
 def library() -> Html:

@@ -3,6 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from taichimd.ensembles.groups.given import GroupBath
+from taichimd.ensembles.groups.source import Source
+
 _THERMOSTATS = {
     "langevin": ("Langevin dynamics", ["leimkuhler2013"]),
     "berendsen": ("the weak-coupling thermostat of Berendsen", ["berendsen1984"]),
@@ -112,6 +115,21 @@ def _stage(segment: Mapping[str, Any], head: str) -> tuple[str, list[str]]:
         )
         keys = [*keys, *more]
     return f"{text}.", list(keys)
+
+
+def baths_method(baths: Sequence[GroupBath]) -> tuple[str, list[str]]:
+    """A sentence for each bath of a group, and the keys that the sentences cite."""
+    sentences, cited = [], []
+    for bath in baths:
+        group = f"the group {bath.name} ({len(bath.atoms):,} atoms)"
+        if isinstance(bath.what, Source):
+            keys = ["wirnsberger2015"]
+            sentences.append(f"A constant power of {bath.what.power:g} eV/ps acted on {group}{cite(keys)}.")
+        else:
+            words, keys = _THERMOSTATS[bath.what.name.removeprefix("nvt-")]
+            sentences.append(f"In {group} {words}{cite(keys)} held {bath.what.temperature:g} K.")
+        cited += keys
+    return " ".join(sentences), cited
 
 
 def _shape(settings: Mapping[str, Any]) -> bool:

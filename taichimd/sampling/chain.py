@@ -48,6 +48,15 @@ class Sampled(Thermo):
     volume_acceptance: float | None = None
     move: float = 0.0
 
+    def facts(self) -> list[tuple[str, str]]:
+        """Names and values with units, for a table."""
+        own = [("sweep" if name == "step" else name, value) for name, value in super().facts()]
+        if self.acceptance is not None:
+            own.append(("accepted moves", f"{100 * self.acceptance:.1f} %, up to {self.move:.4g} Å"))
+        if self.volume_acceptance is not None:
+            own.append(("accepted volume moves", f"{100 * self.volume_acceptance:.1f} %"))
+        return own
+
 
 class MonteCarlo(Metropolis, NotCopied):
     """Samples the canonical or the isothermal-isobaric ensemble.
@@ -136,6 +145,10 @@ class MonteCarlo(Metropolis, NotCopied):
         if name == "system":
             raise AttributeError(name)
         return getattr(self.system, name)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: totals now."""
+        return self.thermo()._repr_html_()
 
     def join(self, group: Group, number: int) -> None:
         """From now on the system is that of a number in a group."""

@@ -3,10 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from taichimd.report.page import (
+from taichimd.core.markup import (
     Html,
     code,
-    document,
     element,
     facts,
     figure_picture,
@@ -15,6 +14,7 @@ from taichimd.report.page import (
     section,
     table,
 )
+from taichimd.report.page import document
 from taichimd.validation.measures import FAILED, NOT_RUN, PASSED, Outcome
 from taichimd.validation.plots import drift_figure, limits_figure
 from taichimd.validation.suite import Certificate
@@ -68,7 +68,7 @@ def _of_one(one: Certificate, number: int) -> Html:
         facts(_potential(one)),
         table(("check", "question", "", "value", "limit", "note"), rows, (3, 4)),
     ]
-    if (figure := limits_figure(one)) is not None:
+    if (figure := limits_figure(one.outcomes)) is not None:
         told = "Each value over its limit; a point right of the line at 1 has failed."
         parts.append(figure_picture(figure, "values over limits", told))
     drift = next((row for row in one.outcomes if row.name == "drift"), None)

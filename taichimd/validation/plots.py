@@ -1,5 +1,6 @@
 """Pictures of a certificate: how far each number is below its limit, and the energy of the long run."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,18 +10,16 @@ from taichimd.validation.measures import NOT_RUN, PASSED, Outcome
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from taichimd.validation.suite import Certificate
-
 _GOOD, _BAD, _OURS, _THEIRS = "#1a7f37", "#c8402f", "#1f6fb4", "#d08a2e"
 SMALLEST = 1e-12
 """Share of a limit at which smaller ones are drawn."""
 
 
-def limits_figure(certificate: "Certificate") -> "Figure | None":
+def limits_figure(outcomes: Sequence[Outcome]) -> "Figure | None":
     """Value over limit of each measure whose limit is not 0, on a logarithmic axis; None without any."""
     from matplotlib.figure import Figure
 
-    shown = [one for one in certificate.outcomes if one.status != NOT_RUN and one.limit > 0.0]
+    shown = [one for one in outcomes if one.status != NOT_RUN and one.limit > 0.0]
     if not shown:
         return None
     shares = [_share(one) for one in shown]

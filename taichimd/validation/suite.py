@@ -16,6 +16,7 @@ from taichimd.core.errors import (
     StructureError,
     TaichimdError,
 )
+from taichimd.core.markup import element, figure_picture, joined, table
 from taichimd.core.runtime import start
 from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.load import load_forcefield
@@ -47,6 +48,7 @@ from taichimd.validation.measures import (
     Outcome,
     outcome_of,
 )
+from taichimd.validation.plots import limits_figure
 
 CHECKS: tuple[Check, ...] = (
     *derivatives.CHECKS,
@@ -123,6 +125,15 @@ class Certificate:
             for row in rows
         ]
         return "\n".join([f"{self.name}: {self.verdict}", *lines])
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the verdict, the table, and each value over its limit."""
+        rows = [(one.name, one.status, one.number, one.allowed, one.detail) for one in self.outcomes]
+        parts: list[Any] = [element("b", f"{self.name}: {self.verdict}")]
+        parts.append(table(("check", "", "value", "limit", "note"), rows))
+        if (figure := limits_figure(self.outcomes)) is not None:
+            parts.append(figure_picture(figure, "values over limits"))
+        return joined(parts)
 
     def record(self) -> dict[str, Any]:
         """A JSON-able dictionary of all of it."""

@@ -60,6 +60,24 @@ def test_a_report_draws_plays_and_zooms(tmp_path):
         assert problems == []
 
 
+def test_groups_can_be_coloured(tmp_path):
+    from test_frames import checkpoint_of
+
+    (tmp_path / "two.extxyz").write_text(frames(1))
+    checkpoint_of(tmp_path, 2, fixed=np.array([True, True]))
+    write_page(tmp_path / "two.html", view_page(tmp_path / "two.extxyz"))
+    with opened(tmp_path / "two.html") as (page, problems):
+        view = view_of(page)
+        assert shown(pixels_of(view))[0] > 0.0005
+        assert "fixed (2)" not in view.inner_text()
+        view.locator(".coloured").select_option("groups")
+        assert shown(pixels_of(view))[0] == 0, "no atom has the colour of silicon"
+        assert "fixed (2)" in view.inner_text()
+        view.locator(".coloured").select_option("elements")
+        assert shown(pixels_of(view))[0] > 0.0005
+        assert problems == []
+
+
 def test_a_view_of_a_file_alone(tmp_path):
     (tmp_path / "two.extxyz").write_text(frames(2))
     write_page(tmp_path / "two.html", view_page(tmp_path / "two.extxyz"))

@@ -100,3 +100,85 @@ def test_what_cannot_be_shown_is_one_line(tmp_path, text, told):
     (tmp_path / "a.extxyz").write_text(text)
     with pytest.raises(StructureError, match=told):
         shown_frames(tmp_path / "a.extxyz")
+
+
+def checkpoint_of(folder, n_atoms, acting=(), fixed=None):
+    """Write a checkpoint.npz of so many silicon atoms."""
+    from taichimd.io.checkpoint import Checkpoint, write_checkpoint
+
+    zero = np.zeros((n_atoms, 3))
+    write_checkpoint(
+        folder / "checkpoint.npz",
+        Checkpoint(
+            step=0, positions=zero + np.arange(n_atoms)[:, None], velocities=zero, forces=zero, cell=np.eye(3) * 50,
+            pbc=np.ones(3, bool), numbers=np.full(n_atoms, 14), masses=np.full(n_atoms, 28.0), settings={},
+            potential_hash="v2:0", clock={"time_fs": 0.0, "step": 0}, last_step=0, first_total=0.0,
+            bath={"acting": [one.record() for one in acting]} if acting else {}, fixed=fixed,
+        ),
+    )  # fmt: skip
+
+
+def test_groups_come_from_the_checkpoint_beside_a_trajectory(tmp_path, monkeypatch):
+    from taichimd import Langevin, Source
+    from taichimd.ensembles.groups.given import GroupBath
+    from taichimd.report.groups import baths_of
+    from taichimd.report.view import _groups
+    from taichimd.report.words import baths_method
+
+    baths = [
+        GroupBath("hot", Langevin(320.0), np.arange(3)),
+        GroupBath("cold", Source(-0.1), np.array([5, 7])),
+    ]
+    checkpoint_of(tmp_path, 10, baths, fixed=np.arange(10) == 9)
+    write(tmp_path / "a.extxyz", Atoms("Si10", np.arange(30).reshape(-1, 3) * 1.0))
+    for name in ("a.extxyz", "checkpoint.npz"):
+        shown = shown_frames(tmp_path / name)
+        assert {group: np.flatnonzero(inside).tolist() for group, inside in shown.groups.items()} == {
+            "hot": [0, 1, 2], "cold": [5, 7], "fixed": [9],
+        }  # fmt: skip
+    found = _groups(shown)
+    assert found["members"] == [0, 0, 0, 3, 3, 1, 3, 1, 3, 2]
+    assert [(name, size) for name, _, size in found["looks"]] == [
+        ("hot", 3), ("cold", 2), ("fixed", 1), ("no group", 4),
+    ]  # fmt: skip
+    text, keys = baths_method(baths_of(tmp_path))
+    assert "In the group hot (3 atoms) Langevin dynamics \\cite{leimkuhler2013} held 320 K." in text
+    assert "-0.1 eV/ps acted on the group cold (2 atoms)" in text
+    assert keys == ["leimkuhler2013", "wirnsberger2015"]
+    monkeypatch.setattr(module, "MOST_ATOMS", 4)
+    thinned = shown_frames(tmp_path / "a.extxyz")
+    numbers = (thinned.positions[0, :, 0] / 3).round().astype(int)
+    assert np.array_equal(thinned.groups["hot"], numbers < 3)
+
+
+def test_a_checkpoint_of_other_atoms_names_no_groups(tmp_path):
+    checkpoint_of(tmp_path, 3, fixed=np.array([True, False, False]))
+    (tmp_path / "a.extxyz").write_text(frames(1))
+    write(tmp_path / "c.extxyz", Atoms("SiCSi", np.eye(3) * 3))
+    assert shown_frames(tmp_path / "a.extxyz").groups.keys() == {"fixed"}, "its first atoms are the same"
+    assert shown_frames(tmp_path / "c.extxyz").groups == {}
+
+
+def test_frames_in_netcdf_are_shown_and_a_cut_end_is_left_out(tmp_path):
+    from taichimd.io.netcdf_trajectory import NetcdfTrajectoryWriter
+    from taichimd.io.snapshot import Snapshot
+    from taichimd.report.of_run import trajectory_of
+
+    writer = NetcdfTrajectoryWriter(tmp_path / "trajectory.nc", ["Si", "Si"], np.ones(3, bool))
+    for k in range(3):
+        positions = np.array([[1.0, 1, 1], [3.0 + k, 1, 1]])
+        writer.append_frame(
+            Snapshot(
+                step=10 * k, time_ps=0.01 * k, energy=-8.0, stress=None, cell=10 * np.eye(3), positions=positions,
+                velocities=0 * positions, masses=np.full(2, 28.0), forces=0 * positions, fixed=None, values={},
+                energies=None, virials=None, terms={},
+            )
+        )  # fmt: skip
+    writer.close()
+    assert trajectory_of(tmp_path) == tmp_path / "trajectory.nc"
+    shown = shown_frames(tmp_path / "trajectory.nc")
+    assert shown.labels == ["0 ps", "0.01 ps", "0.02 ps"]
+    assert np.allclose(shown.positions[:, 1, 0], [3, 4, 5])
+    data = (tmp_path / "trajectory.nc").read_bytes()
+    (tmp_path / "cut.nc").write_bytes(data[:-20])
+    assert shown_frames(tmp_path / "cut.nc").labels == ["0 ps", "0.01 ps"]

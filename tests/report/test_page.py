@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 import pytest
 from matplotlib.figure import Figure
 
+from taichimd.core import markup
 from taichimd.report import page
 
 pytestmark = pytest.mark.once
@@ -31,11 +32,11 @@ class Reader(HTMLParser):
 def test_names_are_text_wherever_they_stand():
     made = page.document(
         EVIL,
-        page.section(EVIL, page.paragraph(EVIL, page.element("b", EVIL)), anchor=EVIL),
-        page.table([EVIL], [[EVIL]]),
-        page.facts([(EVIL, EVIL)]),
-        page.code(EVIL),
-        page.picture(b"", "png", EVIL, EVIL),
+        markup.section(EVIL, markup.paragraph(EVIL, markup.element("b", EVIL)), anchor=EVIL),
+        markup.table([EVIL], [[EVIL]]),
+        markup.facts([(EVIL, EVIL)]),
+        markup.code(EVIL),
+        markup.picture(b"", "png", EVIL, EVIL),
         EVIL,
     )
     read = Reader(made)
@@ -48,7 +49,7 @@ def test_names_are_text_wherever_they_stand():
 def test_pictures_and_scripts_are_in_the_page():
     figure = Figure()
     figure.subplots().plot([1, 2], [3, 4])
-    pictures = [page.figure_picture(figure, "a line", "A line.") for _ in range(2)]
+    pictures = [markup.figure_picture(figure, "a line", "A line.") for _ in range(2)]
     assert pictures[0] == pictures[1]
     made = page.document("title", pictures[0], scripts=["const a = '</script><!--'; run(a)"])
     read = Reader(made)
@@ -60,6 +61,6 @@ def test_pictures_and_scripts_are_in_the_page():
 
 
 def test_what_is_html_is_not_escaped_twice_and_lines_stay():
-    assert page.escaped(page.escaped("a < b")) == "a &lt; b"
-    assert page.code("one\n  two <3") == "<pre>one\n  two &lt;3</pre>"
-    assert page.table(["n"], [["1.0"]], numbers=[0]).count('class="number"') == 1
+    assert markup.escaped(markup.escaped("a < b")) == "a &lt; b"
+    assert markup.code("one\n  two <3") == "<pre>one\n  two &lt;3</pre>"
+    assert markup.table(["n"], [["1.0"]], numbers=[0]).count('class="number"') == 1
