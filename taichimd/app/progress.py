@@ -1,5 +1,4 @@
-"""What a user sees while a run goes on: a live bar on a terminal, a line that rewrites itself in a notebook,
-plain lines elsewhere; 80 columns."""
+"""What a user sees while a run goes on: a live bar, plain lines (80 columns), a line of a notebook."""
 
 import time
 

@@ -113,8 +113,8 @@ def chain_part(name: str, folder: Path, report: Mapping[str, Any]) -> Part:
     part.method = (
         f"A system of {atoms_words(report)} was sampled at {held} by Metropolis Monte Carlo"
         f"{cite(['metropolis1953'])} with {program_of(part)}. {exchanges}{of_potential} "
-        f"The start of production was found by MSER{cite(['white1997'])}, and errors are standard errors from the autocorrelation of the "
-        f"series{cite(['chodera2007'])}."
+        f"The start of production was found by MSER{cite(['white1997'])}, and errors are standard errors "
+        f"from the autocorrelation of the series{cite(['chodera2007'])}."
     )
     return part
 

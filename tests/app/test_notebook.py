@@ -21,7 +21,7 @@ from taichimd.validation.suite import Certificate
 pytestmark = pytest.mark.once
 CELLS = [
     "from ase.build import bulk\nfrom taichimd import ProgressObserver, Simulation, ThermoTable",
-    "simulation = Simulation(bulk('Si', cubic=True) * 2, 'Si.sw', temperature=300, backend='cpu')\nsimulation",
+    "simulation = Simulation(bulk('Si', cubic=True) * 2, 'Si.sw', backend='cpu')\nsimulation",
     "table = ThermoTable('rows.csv', every=100)\n"
     "with ProgressObserver() as progress:\n"
     "    simulation.run(20_000, observers=[table, progress])",
@@ -53,7 +53,7 @@ def test_a_simulation_that_exploded_shows_why(fake, monkeypatch):  # noqa: F811
     simulation = Simulation(bulk("Si", cubic=True), "springs")
 
     def explode():
-        raise BlowUpError("step 3: atom 1 left the cell")
+        raise BlowUpError("step 3: atom 1 left the cell", 3, 1)
 
     monkeypatch.setattr(simulation, "thermo", explode)
     assert "step 3: atom 1 left the cell" in simulation._repr_html_()

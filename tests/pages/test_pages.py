@@ -234,28 +234,41 @@ def rows_of(page, heading):
             yield CASES[system], int(cells[1].replace(",", "")), cells[2:]
 
 
-@pytest.mark.parametrize(
-    ("page", "heading"), [("README.md", "Speed"), ("docs/measurements/speed.md", "On an H100")]
-)
-def test_speeds_of_the_h100_are_those_of_the_results(page, heading):
+def test_speeds_of_the_h100_are_those_of_the_results():
     ours = measured("benchmarks_h100")
     anchors = json.loads((ROOT / "validation/benchmarks/anchors.json").read_text())
     beside = json.loads((RESULTS / "gpumd_beside.json").read_text())["results"]
     by_gpumd = {(row["case"], row["atoms"]): row["gpumd_us"] / 1e3 for row in beside}
-    rows = list(rows_of(page, heading))
-    assert len(rows) in (5, 20)
+    rows = list(rows_of("docs/measurements/speed.md", "On an H100"))
+    assert len(rows) == 20
     for case, atoms, cells in rows:
         lammps = anchors["ms_per_step"][case].get(str(atoms))
         gpumd = by_gpumd.get((case, atoms))
-        shown = [cells[0], *cells[-2:]] if page == "README.md" else [cells[0], cells[2], cells[3]]
+        shown = [cells[0], cells[2], cells[3]]
         mine = ours[case, atoms]["taichimd"]
         for text, value in zip(shown, (mine, lammps, gpumd), strict=True):
             if text:
                 assert float(text) == pytest.approx(value * 1e3, abs=0.5001), (case, atoms)
-        if len(cells) > 3 and cells[4]:
+        if cells[4]:
             best = min(value for value in (lammps, gpumd) if value)
             assert float(cells[4]) == pytest.approx(best / mine, abs=0.006), (case, atoms)
             assert float(cells[1]) == float(f"{atoms / mine * 1e3:.3g}")
+
+
+def test_the_chart_of_the_readme_has_all_rows_and_its_sentence_their_range():
+    from validation.benchmarks.speed_chart import cpu_rows, gpu_rows
+
+    factors = [row.factor for row in gpu_rows()]
+    assert len(factors) > 20
+    said = re.search(r"taichimd is ([\d.]+) to ([\d.]+) times as fast", text_of("README.md"))
+    assert [float(number) for number in said.groups()] == [
+        pytest.approx(f(factors), abs=0.05) for f in (min, max)
+    ]
+    slower = [row for row in cpu_rows() if row.factor < 1.0]
+    assert {row.system for row in slower} == {
+        "Tersoff Si", "Stillinger-Weber Si", "Lennard-Jones melt", "Lennard-Jones argon",
+    }  # fmt: skip
+    assert all(row.atoms <= 8000 for row in slower if "Lennard" not in row.system)
 
 
 def test_speeds_of_two_cores_are_those_of_the_results():

@@ -110,9 +110,10 @@ def checkpoint_of(folder, n_atoms, acting=(), fixed=None):
     write_checkpoint(
         folder / "checkpoint.npz",
         Checkpoint(
-            step=0, positions=zero + np.arange(n_atoms)[:, None], velocities=zero, forces=zero, cell=np.eye(3) * 50,
-            pbc=np.ones(3, bool), numbers=np.full(n_atoms, 14), masses=np.full(n_atoms, 28.0), settings={},
-            potential_hash="v2:0", clock={"time_fs": 0.0, "step": 0}, last_step=0, first_total=0.0,
+            step=0, positions=zero + np.arange(n_atoms)[:, None], velocities=zero, forces=zero,
+            cell=np.eye(3) * 50, pbc=np.ones(3, bool), numbers=np.full(n_atoms, 14),
+            masses=np.full(n_atoms, 28.0), settings={}, potential_hash="v2:0",
+            clock={"time_fs": 0.0, "step": 0}, last_step=0, first_total=0.0,
             bath={"acting": [one.record() for one in acting]} if acting else {}, fixed=fixed,
         ),
     )  # fmt: skip
@@ -169,9 +170,9 @@ def test_frames_in_netcdf_are_shown_and_a_cut_end_is_left_out(tmp_path):
         positions = np.array([[1.0, 1, 1], [3.0 + k, 1, 1]])
         writer.append_frame(
             Snapshot(
-                step=10 * k, time_ps=0.01 * k, energy=-8.0, stress=None, cell=10 * np.eye(3), positions=positions,
-                velocities=0 * positions, masses=np.full(2, 28.0), forces=0 * positions, fixed=None, values={},
-                energies=None, virials=None, terms={},
+                step=10 * k, time_ps=0.01 * k, energy=-8.0, stress=None, cell=10 * np.eye(3),
+                positions=positions, velocities=0 * positions, masses=np.full(2, 28.0), terms={},
+                forces=0 * positions, fixed=None, values={}, energies=None, virials=None,
             )
         )  # fmt: skip
     writer.close()
