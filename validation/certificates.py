@@ -1,9 +1,9 @@
 """Does every shipped force field pass `taichimd validate` here? One certificate for each.
 
     TAICHIMD_RUNTIME=quadrants python -m validation.certificates
-    TAICHIMD_RUNTIME=quadrants python -m validation.certificates --potentials Si.tersoff Ar.lj
+    TAICHIMD_RUNTIME=quadrants python -m validation.certificates --potentials Si.tersoff Ar.lj --add
 
-The suite is that of the command. Series for plots stay out of the result file.
+The suite is that of the command. `--add` keeps the certificates of other potentials that the file has. Series for plots stay out of the result file.
 """
 
 import time
@@ -19,20 +19,23 @@ def main() -> int:
     parser.add_argument("--potentials", nargs="+", default=[file.name for file in shipped()])
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no more after so many")
+    parser.add_argument("--add", action="store_true", help="keep other certificates of the file")
     options = parser.parse_args()
     from taichimd import validate
     from taichimd.core import runtime
 
     begun, backend = time.monotonic(), runtime.start(options.backend)
-    out = options.out or common.RESULTS / f"certificates_{backend}.json"
+    out = options.out or common.RESULTS / f"certificates_{'quick_' * options.quick}{backend}.json"
     report: dict[str, Any] = {**common.provenance(), "certificates": {}}
+    if options.add and out.exists():
+        report["certificates"] = common.read_json(out)["certificates"]
     rows, ok = [], True
     for name in options.potentials:
         if time.monotonic() - begun > options.seconds:
             break
         found = validate(name, quick=options.quick)
         print(found, flush=True)
-        report["certificates"][name] = short(found.record())
+        report["certificates"][name] = {"commit": report["commit"], **short(found.record())}
         common.write_json(out, report)
         rows.append((name, *(found.count(status) for status in ("passed", "failed", "not run"))))
         ok = ok and found.ok
