@@ -3,7 +3,8 @@
     TAICHIMD_RUNTIME=quadrants python -m validation.certificates
     TAICHIMD_RUNTIME=quadrants python -m validation.certificates --potentials Si.tersoff Ar.lj --add
 
-The suite is that of the command. `--add` keeps the certificates of other potentials that the file has. Series for plots stay out of the result file.
+The suite is that of the command. `--add` keeps the certificates of other potentials that the file has.
+Series for plots stay out of the result file.
 """
 
 import time

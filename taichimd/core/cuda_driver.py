@@ -1,4 +1,8 @@
-"""What the CUDA driver says of the first device, asked without a runtime: theirs print warnings."""
+"""What the CUDA driver says of the first device, and copies; the only module that calls the driver.
+
+By C names, because the Python bindings are larger than taichimd, and slower to import than these calls take
+(docs/decisions/029-bindings.md).
+"""
 
 import ctypes
 from functools import cache
@@ -50,6 +54,21 @@ def device_name() -> str:
         _driver().cuDeviceGet(ctypes.byref(device), 0)
         _driver().cuDeviceGetName(name, len(name), device)
     return name.value.decode(errors="replace")
+
+
+def free_bytes() -> int | None:
+    """Free memory of the first device; None if the driver does not tell."""
+    driver, context = _driver(), ctypes.c_void_p()
+    free, total = ctypes.c_size_t(0), ctypes.c_size_t(0)
+    # The runtime's context need not be current in this thread.
+    if driver is None or driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) != 0:
+        return None
+    known = driver.cuCtxPushCurrent_v2(context) == 0
+    if known:
+        known = driver.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total)) == 0
+        driver.cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
+    driver.cuDevicePrimaryCtxRelease_v2(0)
+    return free.value if known else None
 
 
 def copy(target: int, source: int, size: int, on_device: int, to_host: bool) -> bool:

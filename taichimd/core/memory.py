@@ -1,10 +1,10 @@
 """Whether an array fits: asked before it is allocated, as an operating system kills who finds out later."""
 
-import ctypes
 from math import prod
 from pathlib import Path
 from typing import Any
 
+from taichimd.core.cuda_driver import free_bytes
 from taichimd.core.errors import CapacityError
 from taichimd.core.runtime import backend, ti
 
@@ -18,7 +18,7 @@ FEWER = "shorten the cutoff, lower the density or use fewer atoms"
 
 def free_memory() -> int | None:
     """Free bytes of the first CUDA device, or of this machine on the CPU; None if nobody says."""
-    return _free_cuda() if backend() == "cuda" else _free_host()
+    return free_bytes() if backend() == "cuda" else _free_host()
 
 
 def require(size: int, numbers: int, what: str, cure: str) -> None:
@@ -99,17 +99,3 @@ def _free_group(folder: Path = Path("/sys/fs/cgroup")) -> int | None:
         return max(most - used + int(cached["inactive_file"]), 0)
     except (OSError, KeyError, ValueError):
         return None  # no group, or no limit: "max"
-
-
-def _free_cuda() -> int | None:
-    driver = ctypes.CDLL("libcuda.so.1")
-    context, free, total = ctypes.c_void_p(), ctypes.c_size_t(0), ctypes.c_size_t(0)
-    # The runtime's context need not be current in this thread.
-    if driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) != 0:
-        return None
-    known = driver.cuCtxPushCurrent_v2(context) == 0
-    if known:
-        known = driver.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total)) == 0
-        driver.cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
-    driver.cuDevicePrimaryCtxRelease_v2(0)
-    return free.value if known else None

@@ -13,6 +13,9 @@ from taichimd.core.host_copies import address_of, host_like, on_host, to_device
 from taichimd.core.printable import tell
 from taichimd.core.runtime import ti
 
+_DEFAULT_STREAM = 0
+"""Stream of the runtime's kernels and of CuPy."""
+
 
 class HostTransport:
     """Through the memory of the host, with MPI; for any runtime and any backend.
@@ -55,7 +58,8 @@ class NcclTransport:
         processes: communicator of mpi4py.
 
     Raises:
-        RuntimeError: a process has no CuPy or no NCCL, shares its GPU, or receives what was not sent.
+        RuntimeError: a process has no CuPy, CuPy has no NCCL, two processes share a GPU, or a process
+            receives what was not sent.
     """
 
     name, reason = "nccl", ""
@@ -85,16 +89,17 @@ class NcclTransport:
 
     def _load(self) -> None:
         import cupy
+        from cupy.cuda import nccl
 
-        from taichimd.parallel.nccl import Nccl
-
+        if not nccl.available:
+            raise RuntimeError("CuPy finds no NCCL; pip install nvidia-nccl-cu12 or -cu13, with CuPy 14")
         self.xp: Any = cupy
-        self._nccl = Nccl()
+        self._nccl: Any = nccl
         self._device: str = cupy.cuda.runtime.deviceGetPCIBusId(0)
-        self._key = self._nccl.key() if self._processes.rank == 0 else b""
+        self._key = nccl.get_unique_id() if self._processes.rank == 0 else b""
 
     def _connect(self, key: bytes) -> None:
-        self._nccl.connect(self._processes.size, key, self._processes.rank)
+        self._all = self._nccl.NcclCommunicator(self._processes.size, key, self._processes.rank)
 
     def _check(self) -> None:
         """Send a few numbers, and sort some, for which CuPy needs a compiler."""
@@ -129,7 +134,8 @@ class NcclTransport:
         if self._pair[0] is not mine or self._pair[1] is not everyone:
             self._pair = mine, everyone, host_like(mine, 0).itemsize, address_of(mine), address_of(everyone)
         _, _, itemsize, (source, _), (target, _) = self._pair
-        self._nccl.all_gather(source, target, 3 * mine.shape[0], itemsize)
+        kind = self._nccl.NCCL_FLOAT64 if itemsize == 8 else self._nccl.NCCL_FLOAT32
+        self._all.allGather(source, target, 3 * mine.shape[0], kind, _DEFAULT_STREAM)
 
 
 def transport_of(processes: Any, backend: str) -> HostTransport | NcclTransport:

@@ -198,7 +198,7 @@ def test_bad_batches_are_refused_in_one_sentence(monkeypatch):
     with pytest.raises(SettingsError, match="all-pairs"):
         Batch([one], LennardJones(**testing.ARGON, cutoff=6.0, enumeration="all-pairs"))
     monkeypatch.setattr(memory, "_free_host", lambda: 10_000)
-    monkeypatch.setattr(memory, "_free_cuda", lambda: 10_000)
+    monkeypatch.setattr(memory, "free_bytes", lambda: 10_000)
     with pytest.raises(CapacityError, match=r"a batch of 99 systems, 792 atoms .*; about \d+ systems"):
         Batch([one] * 99, forcefield)
 

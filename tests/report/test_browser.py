@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from browsers import opened, pixels_of, view_of
-from run_folders import frames, record, write_run
+from run_folders import checkpoint_of, frames, record, write_run
 
 from taichimd.report.compose import report_page, view_page
 from taichimd.report.folders import parts_of
@@ -61,8 +61,6 @@ def test_a_report_draws_plays_and_zooms(tmp_path):
 
 
 def test_groups_can_be_coloured(tmp_path):
-    from test_frames import checkpoint_of
-
     (tmp_path / "two.extxyz").write_text(frames(1))
     checkpoint_of(tmp_path, 2, fixed=np.array([True, True]))
     write_page(tmp_path / "two.html", view_page(tmp_path / "two.extxyz"))

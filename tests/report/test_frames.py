@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from ase import Atoms
 from ase.io import read, write
-from run_folders import frames
+from run_folders import checkpoint_of, frames
 
 from taichimd.core.errors import StructureError
 from taichimd.report import frames as module
@@ -100,23 +100,6 @@ def test_what_cannot_be_shown_is_one_line(tmp_path, text, told):
     (tmp_path / "a.extxyz").write_text(text)
     with pytest.raises(StructureError, match=told):
         shown_frames(tmp_path / "a.extxyz")
-
-
-def checkpoint_of(folder, n_atoms, acting=(), fixed=None):
-    """Write a checkpoint.npz of so many silicon atoms."""
-    from taichimd.io.checkpoint import Checkpoint, write_checkpoint
-
-    zero = np.zeros((n_atoms, 3))
-    write_checkpoint(
-        folder / "checkpoint.npz",
-        Checkpoint(
-            step=0, positions=zero + np.arange(n_atoms)[:, None], velocities=zero, forces=zero,
-            cell=np.eye(3) * 50, pbc=np.ones(3, bool), numbers=np.full(n_atoms, 14),
-            masses=np.full(n_atoms, 28.0), settings={}, potential_hash="v2:0",
-            clock={"time_fs": 0.0, "step": 0}, last_step=0, first_total=0.0,
-            bath={"acting": [one.record() for one in acting]} if acting else {}, fixed=fixed,
-        ),
-    )  # fmt: skip
 
 
 def test_groups_come_from_the_checkpoint_beside_a_trajectory(tmp_path, monkeypatch):

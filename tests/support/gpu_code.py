@@ -45,7 +45,7 @@ def as_on_a_gpu():
     from taichimd.core import memory
     from taichimd.neighbours import rows
 
-    memory._free_cuda = memory._free_host
+    memory.free_bytes = memory._free_host
     rows.CHUNK, rows.LOG_CHUNK, rows.WARP = 1, 0, 1
     from taichimd.ensembles.thermostats import ledger
     from taichimd.enumerate import threads_per_atom

@@ -2,6 +2,8 @@
 
 import json
 
+import numpy as np
+
 SEGMENT = {
     "first_step": 0, "last_step": 400, "first_ps": 0.0, "simulated_ps": 0.4, "exit_reason": "finished",
     "velocities": "Maxwell-Boltzmann",
@@ -67,3 +69,20 @@ def write_run(folder, *, rows=41, images=5, cut=0, report=None):
     (folder / "thermo.csv").write_text(text[: len(text) - cut])
     (folder / "trajectory.extxyz").write_text(moving[: len(moving) - cut])
     return folder
+
+
+def checkpoint_of(folder, n_atoms, acting=(), fixed=None):
+    """Write a checkpoint.npz of so many silicon atoms."""
+    from taichimd.io.checkpoint import Checkpoint, write_checkpoint
+
+    zero = np.zeros((n_atoms, 3))
+    write_checkpoint(
+        folder / "checkpoint.npz",
+        Checkpoint(
+            step=0, positions=zero + np.arange(n_atoms)[:, None], velocities=zero, forces=zero,
+            cell=np.eye(3) * 50, pbc=np.ones(3, bool), numbers=np.full(n_atoms, 14),
+            masses=np.full(n_atoms, 28.0), settings={}, potential_hash="v2:0",
+            clock={"time_fs": 0.0, "step": 0}, last_step=0, first_total=0.0,
+            bath={"acting": [one.record() for one in acting]} if acting else {}, fixed=fixed,
+        ),
+    )  # fmt: skip
