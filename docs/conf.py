@@ -16,7 +16,7 @@ copyright = "2026, the taichimd developers"
 release = version = __version__
 
 extensions = [
-    "myst_parser",
+    "myst_nb",  # MyST, and notebooks that are executed
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx.ext.mathjax",
@@ -24,13 +24,20 @@ extensions = [
     "sphinx-mathjax-offline",  # equations need no network
 ]
 root_doc = "docs/index"
-source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb", ".rst": "restructuredtext"}
 exclude_patterns = ["extra"]
 
 # Equations are fenced blocks "math", which GitHub draws, too.
 myst_enable_extensions = ["dollarmath", "amsmath"]
 myst_fence_as_directive = ["math"]
 myst_heading_anchors = 6
+
+# Notebooks are committed without outputs and executed in each build; an error in a cell is an error.
+nb_execution_mode = "force"
+nb_execution_in_temp = True
+nb_execution_raise_on_error = True
+nb_execution_timeout = 300
+nb_merge_streams = True
 
 # Docstrings quote code with single backticks.
 default_role = "code"

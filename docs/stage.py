@@ -95,8 +95,8 @@ def contents(index: str, made: Sequence[str]) -> str:
     for caption, text in zip(sections[1::2], sections[2::2], strict=True):
         if caption == "Evidence":
             written.append(_toctree("Made from the program", made))
-        pages = [page for page in dict.fromkeys(_LINK.findall(text)) if page.endswith(".md")]
-        written.append(_toctree(caption, [page.removesuffix(".md") for page in pages]))
+        pages = [page for page in dict.fromkeys(_LINK.findall(text)) if page.endswith((".md", ".ipynb"))]
+        written.append(_toctree(caption, [page.rpartition(".")[0] for page in pages]))
     return "".join(written)
 
 

@@ -1,6 +1,7 @@
 """The site of `make docs`: every public name and example has a place there. Sphinx itself builds it in CI."""
 
 import importlib
+import json
 import re
 import sys
 from collections import Counter
@@ -77,6 +78,22 @@ def test_pages_and_files_that_they_link_to_are_copied(docs, tmp_path, monkeypatc
 def test_contents_have_the_headings_and_pages_of_the_index(docs):
     text = docs("stage").contents("## Learn\n\n[a](a.md) [b](../B.md#c) [a](a.md) [c](c.py)\n", ("made",))
     assert ":caption: Learn\n\na\n../B\n```" in text
+
+
+def test_notebooks_are_pages_without_outputs(docs):
+    text = docs("stage").contents("## Learn\n\n[a](notebooks/a.ipynb)\n", ())
+    assert "\n\nnotebooks/a\n```" in text
+    notebooks = sorted((ROOT / "docs").rglob("*.ipynb"))
+    assert len(notebooks) == 2
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    for file in notebooks:
+        assert f"({file.relative_to(ROOT / 'docs')})" in index
+        cells = json.loads(file.read_text(encoding="utf-8"))["cells"]
+        assert len(cells) > 5
+        code = [one for one in cells if one["cell_type"] == "code"]
+        assert all(one["outputs"] == [] and one["execution_count"] is None for one in code), file.name
+    conf = docs("conf")
+    assert (conf.nb_execution_mode, conf.nb_execution_raise_on_error) == ("force", True)
 
 
 def test_every_example_and_command_has_its_place(docs):

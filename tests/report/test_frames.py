@@ -84,6 +84,16 @@ def test_many_atoms_are_thinned_the_same_in_each_frame(tmp_path, monkeypatch):
         assert np.allclose(shown.positions[0], atoms.positions[numbers])
 
 
+def test_three_million_atoms_are_thinned_and_said(tmp_path):
+    head = b'3000000\nLattice="9 0 0 0 9 0 0 0 9" pbc="T T T" step=5\n'
+    with open(tmp_path / "a.extxyz", "wb") as file:
+        for _ in range(2):
+            file.write(head + b"Si 1.0 2.0 3.0\n" * 3_000_000)
+    shown = shown_frames(tmp_path / "a.extxyz")
+    assert shown.positions.shape == (2, 20_000, 3)
+    assert shown.notes == ["20,000 of 3,000,000 atoms are shown, drawn at random"]
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
