@@ -1,5 +1,6 @@
 """Settings of the site that `make docs` builds from these pages; docs/stage.py writes what Sphinx reads."""
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -33,6 +34,8 @@ myst_fence_as_directive = ["math"]
 myst_heading_anchors = 6
 
 # Notebooks are committed without outputs and executed in each build; an error in a cell is an error.
+# Most of the time of a notebook is compilation.
+os.environ.setdefault("TAICHIMD_QUICK_COMPILE", "1")
 nb_execution_mode = "force"
 nb_execution_in_temp = True
 nb_execution_raise_on_error = True

@@ -82,8 +82,8 @@
         add(add(this.svg, "line", mark), "title", {}, name);
       }
       add(this.svg, "text", { x: (LEFT + W - RIGHT) / 2, y: H - 8, "text-anchor": "middle" }, this.data.xLabel);
-      const turned = `rotate(-90 14 ${(TOP + H - BOTTOM) / 2})`;
-      const middle = { x: 14, y: (TOP + H - BOTTOM) / 2, "text-anchor": "middle", transform: turned };
+      // In the middle of the picture, not of the axis: a long label needs all of the height.
+      const middle = { x: 14, y: H / 2, "text-anchor": "middle", transform: `rotate(-90 14 ${H / 2})` };
       add(this.svg, "text", middle, this.data.y);
     }
 

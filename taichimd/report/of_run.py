@@ -39,6 +39,8 @@ _MEANS = (
     ("volume", "volume_A3", ".6g", "Å³"),
 )
 _TIME = "time (ps)"
+_DRAWN = "Maxwell-Boltzmann"
+"""What records call velocities that were drawn."""
 
 
 def run_part(name: str, folder: Path, report: Mapping[str, Any]) -> Part:
@@ -65,7 +67,7 @@ def run_part(name: str, folder: Path, report: Mapping[str, Any]) -> Part:
         ("atoms", atoms_words(report)),
         ("potential", potential_words(potential)),
         *_stages(segments),
-        ("velocities", str(report.get("velocities", "-"))),
+        ("velocities", _velocities(report)),
         ("seed", str(report.get("seed", settings.get("seed")))),
         ("precision", str(settings.get("precision", "float64"))),
     ]
@@ -140,6 +142,14 @@ def potential_cited(potential: Mapping[str, Any]) -> tuple[list[tuple[str, str |
     name = potential.get("name", "")
     keys = list(of_potentials(found))
     return found, f"Forces were those of the potential {name} ({', '.join(kinds)}){cite(keys)}."
+
+
+def _velocities(report: Mapping[str, Any]) -> str:
+    """Where the first velocities came from, with the temperature at which they were drawn."""
+    first = (report.get("segments") or [report])[0]
+    kind = str(first.get("velocities", report.get("velocities", "-")))
+    kelvin = first["settings"].get("temperature")
+    return f"{kind} at {kelvin:g} K" if kind == _DRAWN and isinstance(kelvin, int | float) else kind
 
 
 def _stages(segments: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:

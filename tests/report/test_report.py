@@ -23,6 +23,7 @@ def test_a_run_has_its_results_commands_and_citations(tmp_path):
     assert part.status == "finished"
     assert dict(part.facts)["ensemble"] == "constant energy and volume (NVE); 400 steps of 1 fs = 0.4 ps"
     assert part.commands == ["taichimd run two.extxyz --potential Si.sw --steps 400 --output run"]
+    assert dict(part.facts)["velocities"] == "Maxwell-Boltzmann at 300 K"
     drift = dict(part.results)["energy drift"]
     assert drift.endswith("µeV/atom/ps")
     assert "velocity Verlet algorithm \\cite{swope1982}" in part.method
