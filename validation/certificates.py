@@ -2,12 +2,15 @@
 
     TAICHIMD_RUNTIME=quadrants python -m validation.certificates
     TAICHIMD_RUNTIME=quadrants python -m validation.certificates --potentials Si.tersoff Ar.lj --add
+    python -m validation.certificates --show validation/results/certificates_quick_cpu.json
 
 The suite is that of the command. `--add` keeps the certificates of other potentials that the file has.
 Series for plots stay out of the result file.
 """
 
 import time
+from collections import Counter
+from pathlib import Path
 from typing import Any
 
 from taichimd.forcefields.library import shipped
@@ -21,7 +24,11 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no more after so many")
     parser.add_argument("--add", action="store_true", help="keep other certificates of the file")
+    parser.add_argument("--show", type=Path, help="only print the table of the page, from this file")
     options = parser.parse_args()
+    if options.show:
+        print("\n".join(page_rows(common.read_json(options.show))))
+        return 0
     from taichimd import validate
     from taichimd.core import runtime
 
@@ -42,6 +49,17 @@ def main() -> int:
         ok = ok and found.ok
     print(common.table(rows, ("potential", "passed", "failed", "not run")))
     return 0 if ok else 1
+
+
+def page_rows(report: dict[str, Any]) -> list[str]:
+    """Rows of the table in docs/howto/validate.md: structure, counts, names of failed checks."""
+    rows = []
+    for name, one in report["certificates"].items():
+        count = Counter(outcome["status"] for outcome in one["outcomes"].values())
+        failed = [f"`{check}`" for check, outcome in one["outcomes"].items() if outcome["status"] == "failed"]
+        counts = " | ".join(str(count[status]) for status in ("passed", "failed", "not run"))
+        rows.append(f"| `{name}` | {one['structure']['formula']} | {counts} | {', '.join(failed)} |")
+    return rows
 
 
 def short(record: dict[str, Any]) -> dict[str, Any]:
