@@ -75,13 +75,25 @@ def gpu_rows() -> list[Row]:
             }
             ours = of_reaxff[f"{system} {int(atoms):,}"]["ms_per_step"]
             rows += _row(f"ReaxFF {system}", int(atoms), ours, peers)
-    return _sorted(rows)
+    return [*_sorted(rows), inside_lammps()]
+
+
+def inside_lammps() -> Row:
+    """Silicon on one H100 whose atoms LAMMPS moves (`taichimd lammps`), beside LAMMPS-KOKKOS alone."""
+    case = "tersoff-si"
+    chosen = [
+        one
+        for one in read("under_lammps_h100")["runs"]
+        if one["case"] == case and one["processes"] == 1 and one["local"] == 512_000
+    ]
+    ours, theirs = chosen[0]["ms_per_step"], anchors()["ms_per_step"][case]["512000"]
+    return Row(f"{SYSTEMS[case]} inside LAMMPS", 512_000, ours, theirs, "LAMMPS")
 
 
 def cpu_rows() -> list[Row]:
     """Rows of two CPU cores, beside LAMMPS with OpenMP."""
     rows = []
-    for one in read("benchmarks_cpu")["results"]:
+    for one in read("cpu_ratios")["results"]:
         times = one["ms_per_step"]
         rows += _row(
             SYSTEMS[one["case"]], one["atoms"], times["taichimd"], {"LAMMPS": times["lammps -sf omp"]}
@@ -147,8 +159,8 @@ def _panel(axis: Any, rows: list[Row], title: str) -> None:
     axis.set_yticks(range(len(rows)), labels, fontsize=8.5)
     axis.invert_yaxis()
     axis.set_xscale("log")
-    axis.set_xlim(0.25, 100.0)
-    ticks = (0.3, 0.5, 1, 2, 5, 10)
+    axis.set_xlim(0.6 * min(0.5, *(row.factor for row in rows)), 130.0)
+    ticks = [tick for tick in (0.02, 0.1, 0.5, 1, 2, 5, 10) if tick > axis.get_xlim()[0]]
     axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axis.minorticks_off()
     axis.axvline(1.0, color="black", linewidth=1.0)
