@@ -13,7 +13,8 @@ from taichimd.settings.declared import settings_of
 @with_options(settings_of(Request).values())
 def analyze(
     trajectory: Annotated[
-        str, typer.Argument(help="Trajectory of a run, or its folder, a LAMMPS dump, or any that ASE reads.")
+        str,
+        typer.Argument(help="Folder of a run, LAMMPS dump, or trajectory that ASE reads."),
     ],
     output: Output = "taichimd-analysis",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier analysis.")] = False,
@@ -21,9 +22,9 @@ def analyze(
     quiet: Quiet = False,
     **flags: Any,
 ) -> None:
-    """Radial distributions, bonds, diffusion, vibrations of a trajectory, as CSV and pictures, with errors.
+    """Analyze a trajectory: RDF, bonds, diffusion, vibrations, as CSV and pictures, with errors.
 
-    Without --rdf, --angles, --msd or --vacf: all that the file allows, but for angles.
+    Without --rdf, --angles, --msd or --vacf: everything that the file allows, except angles.
     """
     from taichimd.app.console import Console
     from taichimd.app.summary import print_analysis

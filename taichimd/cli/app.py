@@ -29,33 +29,35 @@ from taichimd.cli import (
     sweep,
     validate,
 )
+from taichimd.cli.plain import PlainCommand, PlainGroup
 from taichimd.cli.say import say
 from taichimd.core.printable import one_line
 from taichimd.core.signals import end_of, interrupted
 
 app = typer.Typer(
+    cls=PlainGroup,
     help="Molecular dynamics with many-body potentials, on GPU and CPU.",
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command()(run.run)
-app.command()(sweep.sweep)
-app.command()(mc.mc)
-app.command()(relax.relax)
-app.command()(build.build)
-app.command()(groups.groups)
-app.command()(analyze.analyze)
-app.command()(kappa.kappa)
-app.command()(lammps.lammps)
-app.command()(plot.plot)
-app.command()(report.report)
-app.command()(report.view)
-app.command()(energy.energy)
-app.command()(potentials.potentials)
-app.command()(check.check)
-app.command()(validate.validate)
-app.command()(info.info)
-app.command()(demo.demo)
+app.command(cls=PlainCommand)(run.run)
+app.command(cls=PlainCommand)(sweep.sweep)
+app.command(cls=PlainCommand)(mc.mc)
+app.command(cls=PlainCommand)(relax.relax)
+app.command(cls=PlainCommand)(build.build)
+app.command(cls=PlainCommand)(groups.groups)
+app.command(cls=PlainCommand)(analyze.analyze)
+app.command(cls=PlainCommand)(kappa.kappa)
+app.command(cls=PlainCommand)(lammps.lammps)
+app.command(cls=PlainCommand)(plot.plot)
+app.command(cls=PlainCommand)(report.report)
+app.command(cls=PlainCommand)(report.view)
+app.command(cls=PlainCommand)(energy.energy)
+app.command(cls=PlainCommand)(potentials.potentials)
+app.command(cls=PlainCommand)(check.check)
+app.command(cls=PlainCommand)(validate.validate)
+app.command(cls=PlainCommand)(info.info)
+app.command(cls=PlainCommand)(demo.demo)
 app.add_typer(cssp.app, name="cssp")
 
 

@@ -17,23 +17,23 @@ def build(
     cells: Annotated[
         int,
         typer.Option(
-            help="Cells in each direction, each of 4 to 24 atoms; of a sheet in x and y.", parser=whole
+            help="Cells in each direction, each of 4 to 24 atoms; a sheet has cells in x and y.", parser=whole
         ),
     ] = 4,
     out: Annotated[
         Path | None,
-        typer.Option(help="File to write; its suffix says the format, as in ASE. Default: LATTICE.extxyz."),
+        typer.Option(help="File to write; its suffix sets the format, as in ASE; default LATTICE.extxyz."),
     ] = None,
     lattice_constant: Annotated[
         float | None,
-        typer.Option(help="Å; default: that of the elements, for those that are known.", parser=number),
+        typer.Option(help="Lattice constant, Å; default a known value for the elements.", parser=number),
     ] = None,
     elements: Annotated[
-        str | None, typer.Option(help="Other elements, as Ge or Mg,O; default those of silicon, SiC, GaN ...")
+        str | None, typer.Option(help="Elements, such as Ge or Mg,O; default those of silicon, SiC, GaN ...")
     ] = None,
     temperature: Annotated[
         float | None,
-        typer.Option(help="Kelvin, of velocities to draw; default: none are written.", parser=number),
+        typer.Option(help="Temperature of velocities to draw, K; default no velocities.", parser=number),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the velocities.", parser=whole)] = 1,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,

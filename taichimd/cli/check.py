@@ -16,13 +16,13 @@ def check(
     potential: PotentialInstead = None,
     elements: Annotated[
         str | None,
-        typer.Option(help='Elements of the test clusters, as "Si,C"; default all that it defines.'),
+        typer.Option(help='Elements of the test clusters, such as "Si,C"; default all of the force field.'),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the clusters.", parser=whole)] = 0,
     backend: Backend = "auto",
     decomposition: Decomposition = "auto",
 ) -> int:
-    """Check forces and virial of a force field against finite differences, and look where it can jump.
+    """Check forces and virial of a force field against finite differences, and its smoothness at cutoffs.
 
     Ends with exit code 1 if they do not agree on random clusters of its elements, or if a three-body term
     does not vanish at its cutoff or is not smooth at angles of 0 and 180 degrees. Of a ReaxFF parameter file

@@ -7,29 +7,31 @@ import typer
 
 from taichimd.cli.numbers import whole
 from taichimd.cli.options import Backend, Quiet
+from taichimd.cli.plain import PlainCommand, PlainGroup
 from taichimd.cli.say import say
 from taichimd.core.numerals import number_of
 
 app = typer.Typer(
-    help="Score residue sequences with labels of secondary structure (no coordinates, no forces)."
+    cls=PlainGroup,
+    help="Score residue sequences with labels of secondary structure (no coordinates, no forces).",
 )
 
 Files = Annotated[
     list[str],
     typer.Argument(
-        metavar="CHAINS...",
+        metavar="CHAINS",
         help="CSV files (chain,sequence,states), or PDB and mmCIF files.",
         show_default=False,
     ),
 ]
 TableFile = Annotated[str, typer.Option("--table", help="JSON file of counts.")]
 SkipShort = Annotated[bool, typer.Option("--skip-short", help="Leave out chains shorter than a fragment.")]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace a file that is there.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")]
 _PSEUDO = "Counts of the reference added to each cell of singlets, doublets, triplets."
 _REFERENCE = "Reference state: background or independent."
 
 
-@app.command()
+@app.command(cls=PlainCommand)
 def train(
     chains: Files,
     table: TableFile = "cssp.json",
@@ -61,19 +63,19 @@ def train(
     console.print(f"wrote {path}: pseudo-counts {pseudo_counts}, reference {reference}")
 
 
-@app.command()
+@app.command(cls=PlainCommand)
 def score(
     chains: Files,
     table: TableFile = "cssp.json",
     fragment: Annotated[
         int | None,
-        typer.Option(help="Residues of a fragment that the table must have been trained with.", parser=whole),
+        typer.Option(help="Residues of a fragment, as in the training.", parser=whole),
     ] = None,
     pseudo_counts: Annotated[str | None, typer.Option(help=_PSEUDO + " [default: the table's]")] = None,
     reference: Annotated[str | None, typer.Option(help=_REFERENCE + " [default: the table's]")] = None,
     method: Annotated[
         str,
-        typer.Option(help="How terms are visited: forward, windows, direct-windows; the bits are the same."),
+        typer.Option(help="forward, windows or direct-windows; all give the same bits."),
     ] = "forward",
     output: Annotated[str | None, typer.Option(help="CSV file of the scores.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -82,7 +84,7 @@ def score(
     backend: Backend = "auto",
     quiet: Quiet = False,
 ) -> None:
-    """Score chains in kT: the lower, the more the labels are those that the trained chains would have."""
+    """Score chains in kT: a lower score means that the labels fit the sequence better."""
     from dataclasses import replace
     from json import dumps
 

@@ -19,7 +19,7 @@ def demo(
 ) -> int:
     """Run 1,000 silicon atoms with a shipped potential, and draw the result.
 
-    Writes the structure too, so that the same run can be repeated with the command it prints.
+    Also writes the structure, and prints a command that repeats the run.
     """
     from pathlib import Path
 

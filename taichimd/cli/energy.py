@@ -19,17 +19,17 @@ _LARGEST = 10
 def energy(
     structure: Annotated[str, typer.Argument(help="Structure file that ASE reads.")],
     potential: Potential,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object, forces included.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object with all forces.")] = False,
     per_atom: Annotated[
         bool,
         typer.Option(
-            "--per-atom", help="Energy, charge and force of each atom, not only the largest forces."
+            "--per-atom", help="Print energy, charge and force of each atom, not only the largest forces."
         ),
     ] = False,
     terms: Annotated[
         bool,
         typer.Option(
-            "--terms", help="Energy of each potential of a sum, evaluated for itself; the terms of ReaxFF."
+            "--terms", help="Print the energy of each potential of a sum, and of each term of ReaxFF."
         ),
     ] = False,
     input_units: InputUnits = None,
@@ -38,7 +38,7 @@ def energy(
     precision: Precision = "float64",
     decomposition: Decomposition = "auto",
 ) -> None:
-    """Energy, stress and the ten largest forces of a structure, every digit of them."""
+    """Print energy, stress and the ten largest forces of a structure, with all digits."""
     import numpy as np
 
     from taichimd.forcefields.load import load_forcefield

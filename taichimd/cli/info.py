@@ -9,10 +9,10 @@ from taichimd.cli.say import say
 
 
 def info(
-    json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     backend: Backend = "auto",
 ) -> None:
-    """Show the backend, the device and the versions: what to put in a bug report."""
+    """Show the backend, the device and the versions, for a bug report."""
     from json import dumps
 
     from taichimd.core.runtime import info as runtime_info

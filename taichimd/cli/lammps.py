@@ -12,7 +12,7 @@ def lammps(
     script: Annotated[str, typer.Argument(help="LAMMPS script with the line: pair_style taichimd")],
     potential: Potential,
     np: Annotated[
-        int, typer.Option("--np", help="Processes of MPI, each with a part of space.", parser=whole)
+        int, typer.Option("--np", help="MPI processes, each with a part of space.", parser=whole)
     ] = 1,
     restart_every: Annotated[
         int,
@@ -23,12 +23,13 @@ def lammps(
     backend: Backend = "auto",
     precision: Precision = "float64",
     arguments: Annotated[
-        list[str] | None, typer.Argument(help="Behind --, for LAMMPS: -- -var T 300 -log run.log")
+        list[str] | None, typer.Argument(help="After --, options of LAMMPS: -- -var T 300 -log run.log")
     ] = None,
 ) -> None:
     """Run a LAMMPS script with this force field: LAMMPS divides space, moves atoms and writes files.
 
-    In the script its pair lines become pair_style taichimd and pair_coeff * * with the elements of the types.
+    Replace the pair lines of the script by pair_style taichimd and pair_coeff * * with the elements of the
+    types.
     """
     from taichimd.lammps.launch import Launch, launch
 

@@ -54,14 +54,15 @@ PotentialArgument = Annotated[
     ),
 ]
 PotentialInstead = Annotated[
-    list[str] | None, typer.Option(help="Instead of the argument, as in the other commands.")
+    list[str] | None,
+    typer.Option(help="Instead of the argument, as in the other commands.", metavar="<file>"),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")]
 CommonNoise = Annotated[
     bool,
     typer.Option(
         "--common-noise",
-        help="The same seeds for each value, to compare potentials or time steps; else each run has its own.",
+        help="Use the same seeds for each value, to compare potentials; default different seeds.",
     ),
 ]
 

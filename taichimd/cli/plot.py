@@ -12,10 +12,10 @@ def plot(
     folder: Annotated[Path, typer.Argument(help="Folder of a run, with thermo.csv and run.json.")],
     output: Annotated[
         Path | None,
-        typer.Option(help="Picture to write, *.png, *.pdf or *.svg; default: the run's own."),
+        typer.Option(help="Picture to write, *.png, *.pdf or *.svg; default the picture of the run."),
     ] = None,
 ) -> None:
-    """Draw thermo.png (or .pdf, .svg) again, also of a run that is still under way or was killed."""
+    """Draw thermo.png (or .pdf, .svg) again, also for a run that still runs or was killed."""
     from taichimd.app.output_folder import OutputFolder
     from taichimd.core.errors import OutputError
     from taichimd.io.analysis_files import PICTURES

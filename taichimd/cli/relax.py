@@ -22,14 +22,14 @@ def relax(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier relaxation.")] = False,
     input_units: InputUnits = None,
     atom_style: AtomStyle = None,
-    json: Annotated[bool, typer.Option("--json", help="Print relax.json, and nothing else.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print only relax.json.")] = False,
     quiet: Quiet = False,
     **flags: Any,
 ) -> int:
     """Relax atoms and, with --cell, the cell; write structure, log and report.
 
-    Several structures relax in one launch, each in a folder of its own below --output. Ends with exit code 1
-    if one has not converged. Ctrl-C stops with the structures so far.
+    Several structures relax in one launch, each in its own folder below --output. The exit code is 1 if a
+    structure has not converged. Ctrl-C stops and writes the present structures.
     """
     from taichimd.app.console import Console
     from taichimd.relaxation.job import jobs_of, run_relax_jobs

@@ -10,14 +10,14 @@ from taichimd.cli.say import say
 
 _Page = Annotated[Path | None, typer.Option("--output", help="Page to write, *.html.")]
 _Open = Annotated[bool, typer.Option("--open", help="Also open the page in the browser.")]
-_Overwrite = Annotated[bool, typer.Option(help="Replace a file that is no page of taichimd.")]
+_Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace a file that taichimd did not write.")]
 
 
 def report(
     folders: Annotated[
         list[Path],
         typer.Argument(
-            help="Folders of run, relax, kappa, mc, sweep, analyze or validate. Several are compared."
+            help="Folders of run, relax, kappa, mc, sweep, analyze or validate; several are compared."
         ),
     ],
     output: _Page = None,
@@ -26,7 +26,7 @@ def report(
 ) -> None:
     """Write a self-contained HTML page: settings, charts, results with errors, 3D view, commands, citations.
 
-    The page is FOLDER/report.html, or of several folders report.html in the current folder.
+    The page is FOLDER/report.html. For several folders it is report.html in the current folder.
     """
     from taichimd.report.compose import report_page
     from taichimd.report.folders import parts_of
@@ -53,9 +53,9 @@ def view(
         typer.Option(metavar="<Si,O>", help="Elements of the atom types 1, 2, ... of a LAMMPS dump."),
     ] = None,
 ) -> None:
-    """Write an HTML page with a 3D view of a trajectory that plays in any browser.
+    """Write an HTML page with a 3D view of a trajectory, which plays in any browser.
 
-    The page has the name of the file with .html, and is in the current folder.
+    The page is in the current folder and has the name of the file, with .html.
     """
     from taichimd.core.errors import StructureError
     from taichimd.report.compose import view_page

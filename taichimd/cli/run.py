@@ -16,7 +16,10 @@ def run(
     replicas: Annotated[
         int,
         typer.Option(
-            help="Runs of each structure and temperature, with seeds that count up.", parser=positive, min=1
+            help="Runs of each structure and temperature, each with its own seed.",
+            parser=positive,
+            min=1,
+            metavar="<int>",
         ),
     ] = 1,
     trust: Trust = False,
@@ -25,9 +28,9 @@ def run(
 ) -> int:
     """Run molecular dynamics and write trajectory, thermo table, plot, checkpoint and report.
 
-    Several structures, --temperature 300,400 or --replicas run together, each in a folder of its own below
-    --output. A job file has the same settings, in tables as here; options win over it. Ctrl-C stops with a
-    checkpoint.
+    Several structures, --temperature 300,400 or --replicas make several runs, each in its own folder below
+    --output. A job file has the same settings, in tables with the names of the panels below; options on the
+    command line replace them. Ctrl-C stops with a checkpoint.
     """
     from taichimd.app.console import Console
     from taichimd.app.driver import run_job

@@ -15,34 +15,47 @@ def sweep(
         list[str] | None,
         typer.Option(
             "--set",
-            help="A setting and its values; several --set make all combinations.",
+            help="Values of a setting; several --set make all combinations.",
             metavar="<key=a,b>",
         ),
     ] = None,
     seeds: Annotated[
-        int, typer.Option(help="Runs of each combination; seeds count up.", parser=positive, min=1)
+        int,
+        typer.Option(
+            help="Runs of each combination, each with its own seed.", parser=positive, min=1, metavar="<int>"
+        ),
     ] = 1,
     output: Annotated[
         str | None,
-        typer.Option(help="Folder of the folders; default that of the job file.", metavar="<folder>"),
+        typer.Option(help="Folder of all runs; default the folder in the job file.", metavar="<folder>"),
     ] = None,
     at_once: Annotated[
         int | None,
-        typer.Option(help="Most runs in one launch; default all that go together.", parser=positive, min=1),
+        typer.Option(
+            help="Largest number of runs in one launch; default as many as possible.",
+            parser=positive,
+            min=1,
+            metavar="<int>",
+        ),
     ] = None,
-    processes: Annotated[int, typer.Option(help="Processes on this machine.", parser=positive, min=1)] = 1,
+    processes: Annotated[
+        int,
+        typer.Option(help="Processes on this machine.", parser=positive, min=1, metavar="<int>"),
+    ] = 1,
     part: Annotated[
         str | None,
-        typer.Option(help="Only part k of n, for jobs of a cluster: 1/4, 2/4 ...", metavar="<k/n>"),
+        typer.Option(
+            help="Run only part k of n, for a job array of a cluster: 1/4, 2/4 ...", metavar="<k/n>"
+        ),
     ] = None,
     common_noise: CommonNoise = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier sweep.")] = False,
     quiet: Quiet = False,
 ) -> int:
-    """Run a job for all combinations of some settings; then one table and one picture.
+    """Run a job for all combinations of some settings; write one table and one picture.
 
-    Each run has a folder of its own. Runs that can, go in one launch. The same command goes on with what is
-    unfinished, and adds what is new.
+    Each run has its own folder. If possible, runs share one launch. The same command continues unfinished
+    runs and adds new runs.
     """
     from taichimd.app.console import Console
     from taichimd.app.sweep import Sweep, run_sweep

@@ -19,7 +19,7 @@ from taichimd.cli.say import say
 from taichimd.settings.declared import settings_of
 from taichimd.validation.settings import ValidationSettings
 
-AMOUNT = "Less than a minute on two cores, or what results to keep come from (minutes)."
+AMOUNT = "quick: less than a minute on two cores; full: minutes, for results that you keep."
 
 
 @with_options(settings_of(ValidationSettings).values())
@@ -27,7 +27,7 @@ def validate(
     potentials: PotentialArgument = None,
     potential: PotentialInstead = None,
     shipped: Annotated[
-        bool, typer.Option("--shipped", help="Each of the shipped parameter files, one after the other.")
+        bool, typer.Option("--shipped", help="Check all shipped parameter files, one after the other.")
     ] = False,
     structure: Annotated[
         str | None,
@@ -38,14 +38,14 @@ def validate(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier validation.")] = False,
     input_units: InputUnits = None,
     atom_style: AtomStyle = None,
-    json: Annotated[bool, typer.Option("--json", help="Print validation.json, and nothing else.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print only validation.json.")] = False,
     quiet: Quiet = False,
     **flags: Any,
 ) -> int:
-    """Check a force field on this machine: derivatives, symmetries, dynamics, bits, and LAMMPS beside it.
+    """Check a force field on this machine: derivatives, symmetries, dynamics, bits, comparison with LAMMPS.
 
     Prints a table of values and limits. Writes validation.json and validation.html, a page that needs no
-    network. Ends with exit code 1 if a check failed. A check that cannot run here is "not run".
+    network. The exit code is 1 if a check failed. A check that cannot run here is "not run".
     """
     if quick and "taichimd.core.runtime" not in sys.modules:
         os.environ.setdefault("TAICHIMD_QUICK_COMPILE", "1")  # the same bits, and kernels come sooner

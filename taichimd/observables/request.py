@@ -24,28 +24,34 @@ class Request(Settings):
     """
 
     rdf: types.Flag = setting(False, "Radial distribution functions")
-    angles: types.Angstrom | None = setting(None, "Bond angles and coordination; bonds are shorter than this")
+    angles: types.Angstrom | None = setting(
+        None, "Bond angles and coordination, with bonds shorter than this"
+    )
     msd: types.Flag = setting(False, "Mean square displacement and diffusion")
     vacf: types.Flag = setting(False, "Velocity autocorrelation, density of states")
     r_max: types.Angstrom = setting(8.0, "Largest distance of the RDF")
     bins: types.Count = setting(200, "Bins of the RDF")
     window: types.Duration | None = setting(None, 'Longest time difference: "5ps"; default half of a block')
     fit: types.TwoTimes | None = setting(
-        None, 'Line through the MSD: "1ps,5ps"; default 0.2 to 1 times the window, without free flight'
+        None,
+        'Range of the linear fit of the MSD: "1ps,5ps"; default 0.2 to 1 times the window, after the '
+        "ballistic regime",
     )
-    interval: types.Duration | None = setting(None, 'Time between frames, for files that do not say: "10fs"')
+    interval: types.Duration | None = setting(
+        None, 'Time between frames, if the file does not have times: "10fs"'
+    )
     timestep: types.Femtoseconds | None = setting(
-        None, "Time step of the program that wrote frames with step numbers alone (LAMMPS dumps)"
+        None, "Time step of the program that wrote the file, if frames have only step numbers (LAMMPS dumps)"
     )
     input_units: types.InputUnits | None = setting(
-        None, "Units of a LAMMPS dump or data file; default as the file states, else metal"
+        None, "Units of a LAMMPS dump or data file; default the units that the file states, or metal"
     )
     elements: types.Elements | None = setting(None, "Elements of the atom types 1, 2, ... of a LAMMPS dump")
     equilibrate: types.Equilibration | None = setting(
-        None, 'Time at the start to leave out: "5ps"; if not given, it is found from energies and temperature'
+        None, 'Time at the start to leave out: "5ps"; default found from energies and temperature'
     )
-    skip: Frames = setting(0, "Frames at the start to leave out")
-    blocks: types.Count | None = setting(None, "Pieces of the run, for errors; default 5")
+    skip: Frames = setting(0, "Number of frames at the start to leave out")
+    blocks: types.Count | None = setting(None, "Number of blocks of the run, for error bars; default 5")
     plot_format: types.PlotFormat = shared("plot_format")
 
     @property

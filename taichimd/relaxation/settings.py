@@ -30,14 +30,14 @@ class RelaxSettings(Settings):
         SettingsError: a value that makes no sense, or settings of the cell with cell none.
     """
 
-    fmax: LargestForce = setting(0.01, "Largest force that counts as none")
-    steps: MostSteps = setting(10_000, "Most steps")
+    fmax: LargestForce = setting(0.01, "Stop when the largest force is below this")
+    steps: MostSteps = setting(10_000, "Largest number of steps")
     cell: CellChange = setting("none", "How the cell may change")
     axes: types.Axes | None = setting(
-        None, "Of x, y, z those along which the cell may change: xy; default the periodic ones"
+        None, "Axes along which the cell may change, such as xy; default the periodic axes"
     )
-    pressure: OnePressure = setting(0.0, "Pressure for the cell to reach")
-    smax: types.Gigapascal = setting(0.01, "Largest deviation from it of the stress")
+    pressure: OnePressure = setting(0.0, "Target pressure of the cell")
+    smax: types.Gigapascal = setting(0.01, "Stop when the stress deviates from --pressure by less than this")
     backend: types.Backend = shared("backend")
     precision: types.Precision = shared("precision")
     decomposition: types.Decomposition = shared("decomposition")

@@ -43,34 +43,34 @@ class MCSettings(Settings):
     atom_style: types.AtomStyle | None = shared("atom_style")
     restart: types.Restart | None = shared("restart")
     potential: types.Potential | None = shared("potential")
-    ensemble: Literal["nvt", "npt"] = setting("nvt", "What is held constant besides the atoms")
-    temperature: Temperatures = setting(300.0, "Temperature, of several chains one each")
-    replicas: types.Count = setting(1, "Chains at each temperature, with seeds of their own")
+    ensemble: Literal["nvt", "npt"] = setting("nvt", "Ensemble")
+    temperature: Temperatures = setting(300.0, "Temperature of the chain, or of several chains")
+    replicas: types.Count = setting(1, "Number of chains at each temperature, each with its own seed")
     exchange: types.Steps | None = setting(None, "Sweeps between exchanges of neighbouring temperatures")
-    pressure: OnePressure = setting(0.0, "Pressure, of npt")
-    sweeps: types.Steps | None = setting(None, "Sweeps of this run, after the equilibration")
+    pressure: OnePressure = setting(0.0, "Pressure of npt")
+    sweeps: types.Steps | None = setting(None, "Number of sweeps of this run, after the equilibration")
     equilibration: SomeSweeps | None = setting(
-        None, "Sweeps before them, in which step sizes are tuned; default a quarter of --sweeps"
+        None, "Number of sweeps before, in which step sizes are tuned; default a quarter of --sweeps"
     )
     moves: Literal["all", "single"] | None = setting(
         None,
-        "What moves in a trial; default single where the move of one atom needs no full evaluation: pairs "
-        "and Axilrod-Teller, in a cell wider than the cutoff; else all",
+        "Trial moves of all atoms together (all) or of one atom (single); default single if the move of one "
+        "atom needs no full evaluation: pairs and Axilrod-Teller, in a cell wider than the cutoff",
     )
     move: types.Angstrom | None = setting(
         None,
-        "Largest displacement along x, y and z, at the start; default 0.3, with moves of all 0.3/sqrt(atoms)",
+        "Largest displacement along x, y and z at the start; default 0.3, for moves of all 0.3/sqrt(atoms)",
     )
-    volume_move: VolumeMove = setting(0.01, "Largest change of ln V, at the start")
-    seed: types.Seed = setting(1, "Seed of all random numbers; several chains have seeds derived from it")
-    output: types.Folder = setting("taichimd-mc", "Folder for the results, of a restart its own")
+    volume_move: VolumeMove = setting(0.01, "Largest change of ln V at the start")
+    seed: types.Seed = setting(1, "Seed of all random numbers; seeds of several chains are derived from it")
+    output: types.Folder = setting("taichimd-mc", "Folder for the results; a restart keeps its folder")
     every: types.Steps | None = setting(
         None,
-        "Sweeps between rows of the table; default --sweeps / 200, at most 10 (with moves of all 100)",
+        "Sweeps between rows of the table; default --sweeps / 200, at most 10 (for moves of all 100)",
     )
     frames: Literal["extxyz", "netcdf", "traj", "none"] = shared("frames")
     frames_every: types.Steps | None = setting(
-        None, "Sweeps between frames; default those of --every if it is given, else 100"
+        None, "Sweeps between frames; default the value of --every if it is given, otherwise 100"
     )
     checkpoint_interval: types.Seconds = shared("checkpoint_interval")
     overwrite: types.Flag = shared("overwrite")

@@ -62,12 +62,14 @@ ACTS: dict[str, Acts] = {
 class ActingSettings(Settings, topic="acting"):
     """Groups of atoms, and what acts on them."""
 
-    group: types.Texts = setting(None, 'A group of atoms, NAME=WHERE such as "hot=5 < x < 25"; several times')
+    group: types.Texts = setting(
+        None, 'A group of atoms as NAME=WHERE, such as "hot=5 < x < 25"; may be repeated'
+    )
     bath: types.Texts = setting(
-        None, 'A thermostat of a group: "hot:langevin,temperature=320"; several times; or none'
+        None, 'A thermostat of a group, such as "hot:langevin,temperature=320"; may be repeated; or none'
     )
     source: types.Texts = setting(
-        None, 'Constant power (eV/ps) into a group: "hot:power=0.5"; several times; or none'
+        None, 'Constant power (eV/ps) into a group, such as "hot:power=0.5"; may be repeated; or none'
     )
 
     @property

@@ -4,6 +4,7 @@ The type says what a setting can be (`settings.types`). Checks, the command line
 messages follow from the declaration. The help of the command line needs this module, so it imports no NumPy.
 """
 
+import re
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
 from typing import Any, ClassVar, get_type_hints
@@ -81,9 +82,11 @@ class Setting:
 
     @property
     def help(self) -> str:
-        """Of the option: meaning, values, default."""
+        """Help of the option: meaning, the choices that the meaning does not name, default."""
         default = f"; default {self.shown_default}" if self.shown_default else ""
-        return f"{self.meaning}{self.values.more}{default}."
+        words = self.values.choices
+        named = bool(words) and all(re.search(rf"\b{re.escape(word)}\b", self.meaning) for word in words)
+        return f"{self.meaning}{'' if named else self.values.more}{default}."
 
 
 def _shown(value: Any) -> str:

@@ -54,19 +54,19 @@ class SystemSettings(Settings, topic="system"):
     )
     input_units: types.InputUnits | None = setting(
         None,
-        "Units of LAMMPS data and dumps, and of velocities in a column of an XYZ file; default as the file "
-        "states, else metal",
+        "Units of LAMMPS data and dumps, and of velocities in a column of an XYZ file; default the units "
+        "that the file states, or metal",
     )
     atom_style: types.AtomStyle | None = setting(
-        None, "Style of the atoms of a LAMMPS data file whose line Atoms names none"
+        None, "Atom style of a LAMMPS data file, if its line Atoms names no style"
     )
     velocities: Literal["auto", "file", "draw"] = setting(
         "auto",
-        "The structure's if it has any, else drawn; the structure's, which must be there; drawn "
-        "(Maxwell-Boltzmann), in a restart, too",
+        "auto: velocities of the structure, or drawn if it has none; file: velocities of the structure, "
+        "which must have some; draw: drawn from the Maxwell-Boltzmann distribution, also in a restart",
     )
     restart: types.Restart | None = setting(
-        None, "Checkpoint to go on from, or its folder; what is not given comes from it"
+        None, "Checkpoint, or folder of a run, to continue; other settings come from the checkpoint"
     )
 
 
@@ -76,8 +76,8 @@ class PotentialSettings(Settings, topic="potential"):
 
     file: types.Potential | None = setting(
         None,
-        "Parameter file, shipped name (taichimd potentials) or file.py:name; several are added up; with "
-        "options as in CHO.ffield:charge_tolerance=1e-8",
+        "Parameter file, shipped name (see taichimd potentials) or file.py:name; several are added up; "
+        "options follow the name, as in CHO.ffield:charge_tolerance=1e-8",
         "potential",
     )
 
@@ -91,26 +91,28 @@ class EnsembleSettings(Settings, topic="ensemble"):
         "npt-mtk", "npt-berendsen-langevin", "npt-berendsen-bussi", "npt-berendsen-nose-hoover",
         "nph-berendsen",
         "npt-scr-langevin", "npt-scr-nose-hoover", "npt-mtk-langevin", "npt-mtk-nose-hoover",
-    ] = setting("nve", "What is held constant, and how", "ensemble")  # fmt: skip
+    ] = setting("nve", "Ensemble, with its thermostat and barostat", "ensemble")  # fmt: skip
     temperature: types.Kelvin = setting(
-        300.0, "Temperature of velocities drawn, and of the thermostat; 300,400: two runs"
+        300.0, "Temperature of the thermostat and of drawn velocities; 300,400 makes two runs"
     )
     final_temperature: types.Kelvin | None = setting(
-        None, "Temperature of the thermostat at the end of the run, reached linearly"
+        None, "Temperature of the thermostat at the end of the run, after a linear ramp"
     )
     coupling_time: types.Femtoseconds = setting(100.0, "Coupling time of the thermostat")
     pressure: types.Pressure = setting(0.0, "Pressure of the barostat")
     final_pressure: types.Pressure | None = setting(
-        None, "Pressure of the barostat at the end of the run, reached linearly"
+        None, "Pressure of the barostat at the end of the run, after a linear ramp"
     )
     pressure_coupling_time: types.Femtoseconds = setting(1000.0, "Coupling time of the barostat")
-    bulk_modulus: types.Gigapascal = setting(50.0, "Estimate of the material's; npt-mtk does not need it")
+    bulk_modulus: types.Gigapascal = setting(
+        50.0, "Estimate of the bulk modulus of the material; npt-mtk does not need it"
+    )
     control: Literal["isotropic", "orthorhombic", "triclinic"] = setting(
-        "isotropic", "What of the cell may change", "cell_control"
+        "isotropic", "How the cell may change", "cell_control"
     )
     axes: types.Axes = setting("xyz", 'Axes whose pressure is controlled, such as "xy"', "cell_axes")
     period: types.Steps = setting(
-        10, "Steps between actions of the barostat; npt-mtk acts each step", "barostat_period"
+        10, "Steps between actions of the barostat; npt-mtk acts in each step", "barostat_period"
     )
     seed: types.Seed = setting(1, "Seed of velocities and noise")
 
@@ -164,11 +166,13 @@ class EnsembleSettings(Settings, topic="ensemble"):
 class LengthSettings(Settings, topic="run"):
     """Length of a run."""
 
-    timestep: types.Femtoseconds = setting(1.0, "Time step; with ReaxFF 0.25 fs if it is not given")
-    steps: types.Steps | None = setting(None, "Steps of this run")
-    time: types.Time | None = setting(None, 'Instead of --steps: "500fs", "10ps", "1ns"')
+    timestep: types.Femtoseconds = setting(1.0, "Time step; with ReaxFF the default is 0.25 fs")
+    steps: types.Steps | None = setting(None, "Number of steps of this run")
+    time: types.Time | None = setting(None, 'Length of this run, instead of --steps: "500fs", "10ps", "1ns"')
     equilibrate: types.Equilibration | None = setting(
-        None, 'Time of this run that means and --observe leave out: "5ps"; if not given, means find it'
+        None,
+        'Time at the start of this run that means and --observe leave out: "5ps"; default found from the '
+        "data",
     )
 
     def number_of_steps(self) -> int | None:
@@ -208,19 +212,21 @@ class ObserveSettings(Settings, topic="observe"):
 
     quantities: types.Observables = setting(
         None,
-        "While it runs, some of rdf,msd,vacf,heat,viscosity,species,bonds,flow,profile; with tables and "
-        "pictures. Or none",
+        "Quantities to measure during the run, such as rdf,msd: any of rdf, msd, vacf, heat, viscosity, "
+        "species, bonds, flow, profile; or none",
         "observe",
     )
     every: types.Steps = setting(10, "Steps between samples", "observe_every")
     window: types.Time | None = setting(
-        None, 'Longest correlation time: "5ps"; default half of a fifth of the run', "observe_window"
+        None, 'Longest correlation time: "5ps"; default a tenth of the run', "observe_window"
     )
     r_max: types.Angstrom = setting(8.0, "Largest distance of the RDF", "observe_r_max")
     profile_axis: Literal["x", "y", "z"] = setting("x", "Axis of the profile")
-    profile_bin: types.Angstrom = setting(5.0, "Width of the bins of the profile, about")
+    profile_bin: types.Angstrom = setting(5.0, "Approximate width of the bins of the profile")
     bond_order: types.BondOrder = setting(
-        0.3, "Bonds of a larger order make molecules (species) and are listed (bonds)", "observe_bond_order"
+        0.3,
+        "Least bond order of a bond, for molecules (species) and lists of bonds (bonds)",
+        "observe_bond_order",
     )
 
 
@@ -228,33 +234,41 @@ class ObserveSettings(Settings, topic="observe"):
 class OutputSettings(Settings, topic="output"):
     """What a run writes."""
 
-    folder: types.Folder = setting("taichimd-run", "Folder for the results, of a restart its own", "output")
+    folder: types.Folder = setting(
+        "taichimd-run", "Folder for the results; a restart keeps its folder", "output"
+    )
     every: types.Steps | None = setting(
         None,
-        f"Steps between rows of the table; default what --n-rows {ROWS} gives, {LEAST_INTERVAL} at least",
+        f"Steps between rows of the table; default {ROWS} rows, at least {LEAST_INTERVAL} steps apart",
     )
-    n_rows: types.Count | None = setting(None, "Rows after the first one, evenly spaced; instead of --every")
+    n_rows: types.Count | None = setting(
+        None, "Number of rows after the first row, evenly spaced; instead of --every"
+    )
     frames: Literal["extxyz", "netcdf", "traj", "none"] = setting(
-        "extxyz", "Trajectory: text, AMBER's binary format, which most programs read, or ASE's"
+        "extxyz",
+        "Format of the trajectory: extxyz (text), netcdf (binary, of AMBER; most programs read it), traj "
+        "(binary, of ASE) or none",
     )
     frames_every: types.Steps | None = setting(
         None,
-        "Steps between frames; default those of --every if it is given, else what --n-frames "
-        f"{FRAMES} gives, {LEAST_INTERVAL} at least",
+        "Steps between frames; default the value of --every if it is given, otherwise "
+        f"{FRAMES} frames, at least {LEAST_INTERVAL} steps apart",
     )
     n_frames: types.Count | None = setting(
-        None, "Frames after the first one, evenly spaced; instead of --frames-every"
+        None, "Number of frames after the first frame, evenly spaced; instead of --frames-every"
     )
     per_atom: types.PerAtom = setting(
-        None, "Also in frames: energy, virial or energy,virial (3x3, its sum is -stress x V); or none"
+        None,
+        "Values of each atom in frames: energy, virial (3x3, its sum is -stress x V) or energy,virial; or "
+        "none",
     )
     terms: types.Flag = setting(
-        False, "Also in table and frames: the energy of each potential of a sum, of each term of ReaxFF"
+        False, "Write the energy of each potential of a sum, and of each term of ReaxFF, to table and frames"
     )
     plot_format: types.PlotFormat = setting("png", "Format of pictures")
     checkpoint_interval: types.Seconds = setting(60.0, "Seconds between checkpoints")
     overwrite: types.Flag = setting(False, "Replace an earlier run's files")
-    profile: types.Flag = setting(False, "Say where the time went, and how large the lists are")
+    profile: types.Flag = setting(False, "Print where the time goes, and how large the neighbour lists are")
 
     @property
     def steps_between_rows(self) -> int:
@@ -288,9 +302,11 @@ class OutputSettings(Settings, topic="output"):
 class ComputeSettings(Settings, topic="compute"):
     """How forces are computed."""
 
-    backend: types.Backend = setting("auto", "Device that computes")
-    precision: types.Precision = setting("float64", "Precision of numbers")
-    decomposition: types.Decomposition = setting("auto", "Threads for atoms or for pairs and triplets")
+    backend: types.Backend = setting("auto", "Device that computes forces")
+    precision: types.Precision = setting("float64", "Floating-point precision")
+    decomposition: types.Decomposition = setting(
+        "auto", "One thread for each atom (particle) or for each pair and triplet (tuple)"
+    )
 
 
 _NOTHING_ACTS = ActingSettings()

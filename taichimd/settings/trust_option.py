@@ -4,7 +4,7 @@ The help of the command line needs this module, so it imports no NumPy.
 """
 
 OPTION = "--trust"
-"""Of commands that go on from a record."""
+"""Option of commands that continue from a record."""
 HELP = (
-    "Of a restart: run the Python code (file.py:name) that the checkpoint names, if its files are unchanged."
+    "In a restart, run the Python code (file.py:name) that the checkpoint names, if its files are unchanged."
 )

@@ -56,7 +56,7 @@ def values_of(annotation: Any) -> Values:
     if get_origin(annotation) is Literal:
         *words, last = get_args(annotation)
         listed = f"{', '.join(words)} or {last}"
-        return Values(listed, more=f": {listed}", choices=get_args(annotation))
+        return Values(listed, "word", f": {listed}", choices=get_args(annotation))
     declared = [one for one in getattr(annotation, "__metadata__", ()) if isinstance(one, Values)]
     return declared[0] if declared else values_of(get_args(annotation)[0])
 
@@ -183,7 +183,7 @@ Femtoseconds = Annotated[
     float,
     BeforeValidator(time_or_number),
     _ABOVE_0,
-    Values('a number above 0 (fs), or a time such as "1fs"', "fs", ', fs or with a unit as "1fs"'),
+    Values('a number above 0 (fs), or a time such as "1fs"', "fs", '; in fs, or with a unit such as "1fs"'),
 ]
 Duration = Annotated[
     float,
@@ -215,7 +215,7 @@ Count = Annotated[int, Field(gt=0), Values("a whole number above 0", option=int)
 Repetitions = Annotated[
     tuple[Count, Count, Count],
     BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value),
-    Values("three whole numbers above 0, such as 4 4 4", option=tuple[int, int, int]),
+    Values("three whole numbers above 0, such as 4 4 4", "int int int", option=tuple[int, int, int]),
 ]
 Seed = Annotated[int, Field(ge=0, lt=2**63), Values("a whole number from 0 to 2^63 - 1 (9.2e18)", option=int)]
 FrameNumber = Annotated[

@@ -33,38 +33,42 @@ class KappaSettings(Settings):
     temperature: types.Kelvin = setting(MISSING, "Temperature of the runs")
     method: Literal["green-kubo", "hnemd"] = setting(
         "green-kubo",
-        "From fluctuations in equilibrium, or, of solids alone, from the response to a driving force",
+        "green-kubo: from fluctuations in equilibrium; hnemd: from the response to a driving force, for "
+        "solids",
     )
     supercell: types.Repetitions = setting((1, 1, 1), "Repetitions of the structure, such as 4 4 4")
-    runs: types.Count = setting(5, "Independent runs, whose scatter is the error")
+    runs: types.Count = setting(5, "Number of independent runs; their scatter gives the error")
     equilibrate: types.Duration = setting("20ps", "Equilibration of each run, with a Langevin thermostat")
-    time: types.Duration = setting("500ps", "Length of each run, after that")
+    time: types.Duration = setting("500ps", "Length of each run after the equilibration")
     window: types.Duration | None = setting(
-        None, "Longest correlation time; of hnemd what is left out at first; default a tenth of --time"
+        None,
+        "Longest correlation time; for hnemd the time at the start to leave out; default a tenth of --time",
     )
     plateau: types.TwoTimes | None = setting(
         None,
-        'Where the integral of green-kubo is averaged: "40ps,60ps"; default the second half of the window',
+        'Times between which the Green-Kubo integral is averaged: "40ps,60ps"; default the second half of '
+        "the window",
     )
     every: types.Steps = setting(10, "Steps between samples of the heat current")
     timestep: types.Femtoseconds = setting(1.0, "Time step")
-    seed: FirstSeed = setting(1, "Seed; the seed of each run is derived from it")
+    seed: FirstSeed = setting(1, "Seed from which the seed of each run is derived")
     driving_force: PerAngstrom | None = setting(
         None,
-        "Driving force of hnemd; small enough for a linear response, which halving it shows; default 1e-4",
+        "Driving force of hnemd; halve it to see whether the response is linear; default 1e-4",
     )
     direction: Literal["x", "y", "z"] | None = setting(
-        None, "Direction of the driving force of hnemd, else x"
+        None, "Direction of the driving force of hnemd; default x"
     )
     backend: types.Backend = shared("backend")
     precision: types.Precision = shared("precision")
     decomposition: types.Decomposition = shared("decomposition")
     at_once: types.Count | None = setting(
         None,
-        "Runs of green-kubo in one launch, with the same bits; default: as many as keep a GPU busy, else 1",
+        "Runs of green-kubo in one launch, bitwise identical to single runs; default as many as keep a GPU "
+        "busy, on a CPU 1",
     )
     thickness: types.Angstrom | None = setting(
-        None, "Thickness of a sheet in the plane of x and y: kappa is the mean of these"
+        None, "Thickness of a sheet in the plane of x and y; kappa is then the mean of x and y"
     )
 
     def __post_init__(self) -> None:

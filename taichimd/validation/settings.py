@@ -22,12 +22,12 @@ class ValidationSettings(Settings):
         SettingsError: a value that makes no sense.
     """
 
-    only: Words | None = setting(None, "Names of the checks to run, as forces,virial; default all")
+    only: Words | None = setting(None, "Names of the checks to run, such as forces,virial; default all")
     elements: Symbols | None = setting(
         None, "Elements of the crystal and of random clusters; default all that the potential defines"
     )
     temperature: types.Kelvin | None = setting(
-        None, "Temperature of first velocities; default 300 K, less for a crystal that is weakly bound"
+        None, "Temperature of the velocities at the start; default 300 K, lower for a weakly bound crystal"
     )
     seed: types.Seed = setting(1, "Seed of displacements and velocities")
     backend: types.Backend = shared("backend")

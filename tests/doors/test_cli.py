@@ -13,7 +13,9 @@ from ase.build import bulk
 from fake_engine import FakeEngine, fake  # noqa: F401  (a fixture)
 
 import taichimd
+from taichimd.cli.app import app
 from taichimd.io.checkpoint import read_checkpoint
+from taichimd.observables.registry import OF_RUNS
 
 pytestmark = [pytest.mark.once, pytest.mark.usefixtures("fake")]
 
@@ -291,6 +293,20 @@ def test_help_names_every_command(call):
     assert code == 0
     for command in ("run", "energy", "potentials", "check", "info", "demo"):
         assert command in out
+
+
+def test_help_is_whole_and_has_no_python_types(call, monkeypatch):
+    """Switches have no "<bool>", and no list of choices is cut on a narrow terminal."""
+    monkeypatch.setenv("COLUMNS", "80")
+    names = [one.name or one.callback.__name__ for one in app.registered_commands]
+    assert "run" in names
+    for command in [*names, "cssp train", "cssp score"]:
+        code, out, _ = call(f"{command} --help")
+        assert code == 0, command
+        for cut in ("bool", "list[", "int range", "…"):
+            assert cut not in out, (command, cut)
+    words = " ".join(call("run --help")[1].replace("│", " ").split())
+    assert ", ".join(OF_RUNS) in words, "the whole list of --observe"
 
 
 def test_help_starts_neither_taichi_nor_matplotlib():
