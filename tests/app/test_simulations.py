@@ -81,7 +81,7 @@ def test_mistakes_are_named():
         Simulation([silicon()] * 2, "Si.sw", seed=[1, 2, 3])
     with pytest.raises(SettingsError, match="a batch of no systems"):
         Simulation([], "Si.sw")
-    with pytest.raises(SettingsError, match="one kind of ensemble"):
+    with pytest.raises(SettingsError, match="must have one ensemble"):
         Simulation([silicon()] * 2, "Si.sw", ensemble=[Langevin(300.0), NoseHoover(300.0)])
     with pytest.raises(SettingsError, match="systems of a batch step together"):
         Simulation([silicon()] * 2, "Si.sw")[0].run(3)
