@@ -213,4 +213,5 @@ def matrix_functions(stored: Any, n_kinds: int, layout: int, near_layout: int, p
                 add_products(sums, i, c * AHEAD, 1, n, matrix, x)
         return across(sums, 2, many)
 
+    # No dataclass: the fingerprint of potentials covers this function.
     return SimpleNamespace(fill=fill, product=product, threads=many, rounded=rounded)

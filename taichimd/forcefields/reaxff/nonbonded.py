@@ -138,6 +138,7 @@ def nonbonded_kernels(real: Any, stored: Any, n_kinds: int, backend: str, form: 
         """Forces, energies and virials, if charges are known."""
         of_atoms(ALL, g, results)
 
+    # No dataclass: the fingerprint of potentials covers this function.
     return SimpleNamespace(forces=forces, everything=everything)
 
 

@@ -191,4 +191,5 @@ def factor_functions(n_kinds: int, layout: int) -> Any:
             if flags[0] == 0:
                 v.z[i] = product(i, 0, matrix.shift_bits, atoms, close, v.u)
 
+    # No dataclass: the fingerprint of potentials covers this function.
     return SimpleNamespace(put=put, factorise=factorise, apply=apply)

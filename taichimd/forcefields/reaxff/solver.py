@@ -330,6 +330,7 @@ def solver_kernels(
                 iteration(g, going)
             end(net, past, charge, g)
 
+        # No dataclass: the fingerprint of potentials covers this function.
         return SimpleNamespace(solve=solve)
 
     @kernel(
@@ -366,4 +367,5 @@ def solver_kernels(
         """Charges of a solve that has ended well."""
         end(net, past, charge, g)
 
+    # No dataclass: the fingerprint of potentials covers this function.
     return SimpleNamespace(begin=begin, cut=cut, iterate=iterate, finish=finish)
