@@ -114,10 +114,10 @@ def test_heat_flows_along_the_driving_force():
 
 def test_mistakes():
     atoms, forcefield, _ = argon()
-    with pytest.raises(SettingsError, match="nve does not take the heat away"):
+    with pytest.raises(SettingsError, match="nve does not remove the heat"):
         Engine(atoms, forcefield, driving_force=PULL)
     for ensemble in (Langevin(60.0), StochasticCellRescaling(60.0)):
-        with pytest.raises(SettingsError, match=f"{ensemble.name} does not take the heat away"):
+        with pytest.raises(SettingsError, match=f"{ensemble.name} does not remove the heat"):
             Engine(atoms, forcefield, ensemble=ensemble, driving_force=PULL)
     for pull in ((1.0, 2.0), (0.0, 0.0, float("nan"))):
         with pytest.raises(SettingsError, match="expected three numbers"):

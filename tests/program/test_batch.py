@@ -186,9 +186,9 @@ def test_bad_batches_are_refused_in_one_sentence(monkeypatch):
     double.positions[1] = double.positions[0]
     with pytest.raises(StructureError, match=r"system 1 .*atoms 0 and 1"):
         Batch([one, double], forcefield)
-    with pytest.raises(SettingsError, match="one kind of ensemble"):
+    with pytest.raises(SettingsError, match="must have one ensemble"):
         Batch([one, one], forcefield, ensembles=[NVE(), Bussi(300.0)])
-    with pytest.raises(SettingsError, match="barostats of one batch have one control, axes and period"):
+    with pytest.raises(SettingsError, match="barostats of one batch must have the same control"):
         Batch([one, one], forcefield, ensembles=[BerendsenNPT(300.0), BerendsenNPT(300.0, period=3)])
     with pytest.raises(SettingsError, match="ensemble = 'npt-scr': expected an object, such as Bussi"):
         Batch([one, one], forcefield, ensembles="npt-scr")
