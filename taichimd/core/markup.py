@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+_LEFT = "text-align: left"
+"""Style of cells, for pages that have no style of their own, such as notebooks."""
+
+
 class Html(str):
     """Text that is HTML already; every other text is escaped where it is put into a page."""
 
@@ -75,7 +79,11 @@ def table(header: Sequence[Any], rows: Iterable[Sequence[Any]], numbers: Sequenc
 def facts(rows: Iterable[tuple[str, Any]]) -> Html:
     """A table of two columns: what, and its value."""
     return element(
-        "table", *(element("tr", element("th", name), element("td", value)) for name, value in rows)
+        "table",
+        *(
+            element("tr", element("th", name, style=_LEFT), element("td", value, style=_LEFT))
+            for name, value in rows
+        ),
     )
 
 

@@ -63,6 +63,9 @@ NAME, WHY = _choose()
 # The banner would land in front of every command's output.
 os.environ.setdefault("ENABLE_TAICHI_HEADER_PRINT", "0")
 os.environ.setdefault("ENABLE_QUADRANTS_HEADER_PRINT", "0")
+# So would a line on the buffer of `print` in kernels, in a notebook; no kernel prints.
+os.environ.setdefault("TI_ENABLE_PYBUF", "0")
+os.environ.setdefault("QD_ENABLE_PYBUF", "0")
 try:
     with quick_frames():
         ti: Any = import_module(NAME)

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from taichimd.core.errors import AnalysisError
 from taichimd.core.markup import facts
-from taichimd.estimators.series import autocorrelation, finite, mean_of, student
+from taichimd.estimators.series import autocorrelation, finite, mean_of, student, with_error
 
 METHOD = "MSER (White 1997)"
 """How `production_start` finds it, for records."""
@@ -74,9 +74,8 @@ class Average:
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        error = "" if self.error is None else f" ± {self.error:.2g}"
         first, last = self.start, self.start + self.samples - 1
-        rows = [("mean", f"{self.value:.8g}{error}"), ("samples", f"{first:,} to {last:,}")]
+        rows = [("mean", with_error(self.value, self.error)), ("samples", f"{first:,} to {last:,}")]
         rows.append(("independent samples", f"{self.independent:.1f}"))
         return facts(rows + [("note", self.note)] * bool(self.note))
 

@@ -41,10 +41,18 @@ class Mean:
     def _repr_html_(self) -> str:
         """What a notebook shows."""
         values, errors = np.ravel(self.value), np.ravel(self.error)
-        rows = [(f"{value:.8g}", f"{error:.2g}") for value, error in zip(values, errors, strict=True)]
-        shown = table(("mean", "standard error"), rows[:_SHOWN])
+        rows = [(with_error(*both),) for both in zip(values.tolist(), errors.tolist(), strict=True)]
+        shown = table(("mean ± standard error",), rows[:_SHOWN])
         left = f"{len(rows) - _SHOWN} more values. " if len(rows) > _SHOWN else ""
         return joined([shown, paragraph(f"{left}{self.samples} independent samples. {self.note}".strip())])
+
+
+def with_error(value: float, error: float | None) -> str:
+    """A value with two digits of its standard error; with eight digits if there is no error."""
+    if error is None or not np.isfinite(error) or error <= 0.0:
+        return f"{value:.8g}"
+    places = max(0, 1 - int(np.floor(np.log10(error))))
+    return f"{value:.{places}f} ± {error:.{places}f}"
 
 
 def student(degrees: float) -> float:

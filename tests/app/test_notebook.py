@@ -40,8 +40,8 @@ def test_values_with_units_are_rows_and_names_are_escaped(fake):  # noqa: F811
     assert isinstance(shown, Html)
     assert "<script>" not in shown
     assert "8 atoms, Si, &lt;script&gt;" in shown
-    assert f"<td>{simulation.thermo().temperature:.1f} K</td>" in shown.replace("\n", "")
-    assert "<td>0 to 20</td>" in result._repr_html_().replace("\n", "")
+    assert f">{simulation.thermo().temperature:.1f} K</td>" in shown.replace("\n", "")
+    assert ">0 to 20</td>" in result._repr_html_().replace("\n", "")
     assert shown == simulation_html(simulation)
     assert result_html(result) == result._repr_html_()
 
@@ -74,12 +74,12 @@ def test_results_show_numbers_with_errors():
     assert "3.0 K" in Thermo(7, -1.0, 0.5, 3.0, None, None, None, None)._repr_html_()
     series = np.random.default_rng(1).normal(5.0, 1.0, 400)
     found = average_of(series)
-    assert f"{found.value:.8g} ± {found.error:.2g}" in found._repr_html_()
+    assert f"{found.value:.3f} ± {found.error:.3f}" in found._repr_html_()
     many = mean_of(np.arange(60.0).reshape(4, 15))._repr_html_()
     assert "5 more values. 4 independent samples." in many
     panels = [lambda axis: axis.plot([0, 1], [2, 3])]
     shown = Result([], panels, [("RDF", "2.3 Å")], notes=["<b>"])._repr_html_()
-    assert "<td>2.3 Å</td>" in shown.replace("\n", "")
+    assert ">2.3 Å</td>" in shown.replace("\n", "")
     assert "&lt;b&gt;" in shown
     assert "data:image/svg+xml" in shown
     one = Outcome("forces", "Are they right?", PASSED, 1e-9, 1e-6, "", "", 0.1, {})
