@@ -15,7 +15,7 @@ from taichimd.io.structures import read_noted
 from taichimd.settings.acting import ActingSettings
 from taichimd.settings.config import make_settings
 from taichimd.settings.run import RunSettings
-from taichimd.system.constraints import fixed_atoms
+from taichimd.system.constraints import constrained, wholly
 from taichimd.system.groups import Groups, Numbers, of_runs
 from taichimd.system.where import BUILT_IN
 
@@ -79,7 +79,7 @@ def acting_of_restart(settings: RunSettings, checkpoint: Checkpoint, steps: int)
     kept = {name: of_runs(runs) for name, runs in checkpoint.groups.items()}
     if settings.acting == before:
         baths = [of_record(one) for one in checkpoint.bath.get("acting", [])]
-        return Acting(Groups(atoms, kept, checkpoint.fixed), baths), checkpoint
+        return Acting(Groups(atoms, kept), baths), checkpoint
     same = _selections(before).items() & _selections(settings.acting).items()
     kept = {name: kept[name] for name, _ in same if name in kept}
     acting = _made(settings, atoms, kept, (checkpoint.step, checkpoint.step + steps))
@@ -123,7 +123,7 @@ def groups_of(
     atoms, _ = read_noted(
         start.structure, start.from_frame, units=start.input_units, atom_style=start.atom_style
     )
-    fixed = fixed_atoms(atoms)
+    fixed = wholly(constrained(atoms))
     named = Groups(atoms, _selections(acting), fixed)
     # A text is no name: what it means is looked up, and then has the text as its name.
     texts = {text: named.atoms_of(text, "selection") for text in where}
@@ -154,7 +154,7 @@ def _selections(acting: ActingSettings) -> dict[str, str]:
 
 def _made(settings: RunSettings, atoms: Atoms, kept: Mapping[str, Any], ramp: tuple[int, int]) -> Acting:
     """What settings describe; `kept` groups are not looked up."""
-    fixed = fixed_atoms(atoms)
+    fixed = wholly(constrained(atoms))
     selections = _selections(settings.acting)
     groups = Groups(atoms, {**selections, **kept}, fixed)
     names = {where: name for name, where in selections.items()}

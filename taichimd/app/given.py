@@ -12,6 +12,7 @@ from taichimd.ensembles.groups.given import GroupBath, group_baths
 from taichimd.ensembles.registry import NVE, Ensemble, Thermostat
 from taichimd.program.batchable import called, errors_name
 from taichimd.settings.run import SETTINGS
+from taichimd.system.constraints import wholly
 from taichimd.system.groups import Groups, Numbers
 
 
@@ -40,8 +41,8 @@ def baths_of_each(
         zip(systems, each, one_of_each("groups", groups, len(systems)), strict=True)
     ):
         with errors_name(called(k)):
-            of_atoms = Groups(atoms, named, fixed[k])
-            baths, remarks = group_baths(of_one, of_atoms, fixed[k])
+            of_atoms = Groups(atoms, named, wholly(fixed[k]))
+            baths, remarks = group_baths(of_one, of_atoms, wholly(fixed[k]))
         named_of_each.append(all_groups(of_atoms, baths))
         found.append(baths if own else [_with_own_seed(bath, k) for bath in baths])
         told += [f"{called(k)}: {remark}" for remark in remarks]

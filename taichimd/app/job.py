@@ -25,7 +25,7 @@ from taichimd.observables.planning import saved_plan
 from taichimd.settings.config import check_velocities, make_settings
 from taichimd.settings.run import SETTINGS, RunSettings
 from taichimd.settings.types import DRAW, FILE, absolute, of_each
-from taichimd.system.constraints import check_fixed, fixed_atoms
+from taichimd.system.constraints import check_fixed, constrained
 from taichimd.system.velocities import temperature
 
 
@@ -57,8 +57,8 @@ class Job:
 
     @property
     def fixed(self) -> NDArray[np.bool_] | None:
-        """(n,) which atoms are fixed; None if none is."""
-        return check_fixed(fixed_atoms(self.atoms), len(self.atoms))
+        """(n,) which atoms are fixed, or (n, 3) along which directions they are held; None if none is."""
+        return check_fixed(constrained(self.atoms), len(self.atoms))
 
 
 def prepare_job(
@@ -93,7 +93,7 @@ def prepare_job(
     if given.run.number_of_steps() is None:
         raise SettingsError("the length of the run is not given: expected --steps N or --time 10ps")
     atoms, read = _read(given)
-    check_fixed(fixed_atoms(atoms), len(atoms))
+    check_fixed(constrained(atoms), len(atoms))
     if start.velocities == DRAW:
         atoms.arrays.pop("momenta", None)
     elif start.velocities == FILE and not has_velocities(atoms):

@@ -8,7 +8,7 @@ from ase import Atoms
 
 from taichimd.app.averages import observed_equilibration
 from taichimd.settings.run import RunSettings
-from taichimd.system.constraints import fixed_atoms
+from taichimd.system.constraints import constrained
 from taichimd.system.overlaps import notes_on_overlap
 from taichimd.system.velocities import drift_share
 
@@ -79,7 +79,7 @@ def of_system(atoms: Atoms, forcefield: Any, ensemble: Any, timestep: float) -> 
         )
     share = drift_share(atoms.get_masses(), atoms.get_velocities())
     # With fixed atoms nothing is counted relative to the centre of mass.
-    if share > _DRIFTS and not fixed_atoms(atoms).any() and not ensemble.moves_centre:
+    if share > _DRIFTS and not constrained(atoms).any() and not ensemble.moves_centre:
         notes.append(
             f"the centre of mass moves, with {share:.2%} of the kinetic energy, which temperature_K counts, "
             "too; what --observe measures is relative to it"

@@ -19,7 +19,7 @@ from taichimd.observables.planning import (
 )
 from taichimd.settings.run import SETTINGS, RunSettings
 from taichimd.settings.types import DRAW, parse_time
-from taichimd.system.constraints import fixed_atoms
+from taichimd.system.constraints import constrained, directions
 
 if TYPE_CHECKING:
     from taichimd.app.live import Observations
@@ -88,7 +88,14 @@ def check(plan: Plan | None, atoms: Atoms, forcefield: Any) -> None:
     if plan is not None:
         check_forcefield(plan, forcefield)
         symbols, cell = atoms.get_chemical_symbols(), atoms.cell.array
-        check_system(plan, symbols, atoms.get_masses(), cell, atoms.pbc, fixed_atoms(atoms))
+        check_system(
+            plan,
+            symbols,
+            atoms.get_masses(),
+            cell,
+            atoms.pbc,
+            directions(constrained(atoms), len(atoms)).any(axis=1),
+        )
 
 
 def files_of(plan: Plan | None, plot_format: str = "png") -> tuple[str, ...]:

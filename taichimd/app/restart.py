@@ -165,7 +165,7 @@ def set_first_velocities(engine: "System", atoms: Atoms, temperature: float, see
     if has_velocities(atoms):
         engine.set_state(velocities=atoms.get_velocities())
     else:
-        engine.set_state(velocities=maxwell_boltzmann(engine.masses, temperature, seed, engine.fixed))
+        engine.set_state(velocities=maxwell_boltzmann(engine.masses, temperature, seed, engine.held))
 
 
 def first_energy(settings: RunSettings, checkpoint: Checkpoint | None) -> float | None:

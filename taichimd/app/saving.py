@@ -32,6 +32,7 @@ from taichimd.io.report import versions
 from taichimd.settings.config import make_settings
 from taichimd.settings.run import RunSettings
 from taichimd.settings.types import absolute, checkpoint_of, of_each
+from taichimd.system.constraints import wholly
 from taichimd.system.groups import Groups, of_runs, runs_of
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def state_of(simulation: SimulatedSystem) -> dict[str, Any]:
         "versions": {**versions(), **machine(engine)},
         "bath": engine.bath_state(),
         "states": engine.atom_states(),
-        "fixed": engine.fixed,
+        "fixed": engine.held,
         "groups": {name: runs_of(numbers) for name, numbers in simulation.groups.items()},
     }
 
@@ -165,8 +166,9 @@ def start_from(
     baths = acting_of(checkpoint, ensemble)
     if acting is not None:
         kept = {name: of_runs(runs) for name, runs in checkpoint.groups.items()}
-        of_atoms = Groups(checkpoint.atoms(), {**kept, **(groups or {})}, checkpoint.fixed)
-        baths, told = group_baths(acting, of_atoms, checkpoint.fixed)
+        fixed = None if checkpoint.fixed is None else wholly(checkpoint.fixed)
+        of_atoms = Groups(checkpoint.atoms(), {**kept, **(groups or {})}, fixed)
+        baths, told = group_baths(acting, of_atoms, fixed)
         runs = {**of_atoms.runs(), **{one.name: runs_of(one.atoms) for one in baths}}
         checkpoint = replace(checkpoint, groups=runs)
         remarks += told

@@ -28,7 +28,7 @@ from taichimd.io.structures import remarks
 from taichimd.program.batchable import called, errors_name
 from taichimd.program.results import NotCopied
 from taichimd.system.checks import require_atoms
-from taichimd.system.constraints import fix, fixed_atoms
+from taichimd.system.constraints import constrained, fix, wholly
 from taichimd.system.groups import Groups, of_runs
 from taichimd.system.overlaps import notes_on_overlap
 
@@ -106,10 +106,10 @@ class Simulation(SimulatedSystem):
         potential = load_forcefield(forcefield)
         self._start(potential.timestep if timestep is None else timestep)
         require_atoms(atoms)
-        fixed = fixed_atoms(atoms)
+        fixed = constrained(atoms)
         potential.check_bounded()
-        of_atoms = Groups(atoms, groups, fixed)
-        baths, of_groups = group_baths(acting, of_atoms, fixed)
+        of_atoms = Groups(atoms, groups, wholly(fixed))
+        baths, of_groups = group_baths(acting, of_atoms, wholly(fixed))
         self.groups = all_groups(of_atoms, baths)
         engine = Engine(
             atoms, potential, backend=backend, precision=precision, ensemble=ensemble,
@@ -142,7 +142,7 @@ class Simulation(SimulatedSystem):
         self._structure = Atoms(
             engine.symbols, positions=engine.positions(), pbc=engine.pbc, masses=engine.masses
         )
-        fix(self._structure, engine.fixed)
+        fix(self._structure, engine.held)
         return self
 
     @classmethod
@@ -335,7 +335,7 @@ class Simulations(NotCopied, Sequence[Simulation]):
         for number, atoms in enumerate(systems):
             with errors_name(called(number)):
                 require_atoms(atoms)
-        fixed = [fixed_atoms(atoms) for atoms in systems]
+        fixed = [constrained(atoms) for atoms in systems]
         of_each, named, told = baths_of_each(systems, acting, groups, fixed)
         potential = load_forcefield(forcefield)
         potential.check_bounded()

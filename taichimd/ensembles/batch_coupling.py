@@ -68,6 +68,11 @@ def of_each_system(of: EnsembleFunctions, real: Any, coupling: Any) -> EnsembleF
         return of.refresh(i, n, v, interval, atom - every.firsts[k], inverse_mass, ledger_of(k, every), bath)
 
     @ti.func
+    def book(i, n, energy, atom, ledger: ti.template(), every: ti.template()):
+        k = every.system[i]
+        of.book(i, n, energy, atom, ledger_of(k, every), every)
+
+    @ti.func
     def add_kinetic(i, n, v, inverse_mass, every: ti.template()):
         of.add_kinetic(i, n, v, inverse_mass, ledger_of(every.system[i], every))
 
@@ -120,7 +125,7 @@ def of_each_system(of: EnsembleFunctions, real: Any, coupling: Any) -> EnsembleF
         for i in range(n):
             atoms.vel[i] = rescaled(i, atoms.vel[i], bath)
 
-    own: dict[str, Any] = {"prepare": prepare, "refresh": refresh} if of.prepare else {}
+    own: dict[str, Any] = {"prepare": prepare, "refresh": refresh, "book": book} if of.prepare else {}
     if moves_cell:
         own |= {"add_components": add_components, "add_virial": add_virial, "collect": collect}
     return replace(

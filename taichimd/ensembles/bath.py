@@ -21,6 +21,7 @@ from taichimd.ensembles.groups.given import GroupBath
 from taichimd.ensembles.registry import NVE, Ensemble
 from taichimd.ensembles.thermostats import layout as at
 from taichimd.system.cell import Cells
+from taichimd.system.constraints import directions, free_directions, wholly
 
 MOST_SUM = 2.0 ** (62 - at.ENERGY_BITS)
 """eV: half of what sums of a barostat hold."""
@@ -35,7 +36,8 @@ class Baths:
         ensembles: what is held constant, one for each system, all of one class.
         masses: (n,) amu of each system.
         cells: which barostats move.
-        fixed: of each system, (n,) True where an atom is fixed; None: nowhere.
+        fixed: of each system, (n,) True where an atom is fixed, or (n, 3) along which directions it is
+            held; None: nowhere.
         driving_force: 1/angstrom, or None.
         acting: baths of groups of each system; None: none.
 
@@ -67,20 +69,23 @@ class Baths:
             why = why_no_groups(ensembles[0], driving_force)
             if why:
                 raise SettingsError(why)
-            self.groups = GroupBaths(acting, masses)
+            self.groups = GroupBaths(acting, masses, fixed)
             self.coupling = self.groups.coupling
+        if any(held is not None and held.ndim == 2 for held in fixed or ()):
+            self.coupling = replace(self.coupling, holds=True)
         self.rows: list[Bath] = []
         first = []
         for number, (ensemble, own) in enumerate(zip(ensembles, masses, strict=True)):
             held = None if fixed is None else fixed[number]
-            n_fixed = 0 if held is None else int(np.count_nonzero(held))
-            if n_fixed and self.coupling.driven:
+            n_fixed = 0 if held is None else int(np.count_nonzero(wholly(held)))
+            partly = held is not None and held.ndim == 2
+            if (n_fixed or partly) and self.coupling.driven:
                 raise SettingsError(
                     "a driving force needs all atoms to move; leave fixed, or driving_force, out"
                 )
-            freedom = ensemble.degrees_of_freedom(len(own), n_fixed)
+            freedom = ensemble.degrees_of_freedom(len(own), n_fixed, held)
             if self.groups is not None and self.groups.moves_centre(number):
-                freedom = 3 * (len(own) - n_fixed)
+                freedom = free_directions(directions(held, len(own)), moves_centre=True)
             bath = Bath(self, number, ensemble, freedom)
             self.rows.append(bath)
             first.append(_first_values(bath, own, driving_force))
@@ -269,6 +274,16 @@ class Bath:
             raise SettingsError(
                 f"the state has baths of groups ({names}), and there are none here: give them as acting=[...]"
             )
+
+
+def why_not_held(held: NDArray[np.bool_] | None, ensemble: Ensemble) -> str | None:
+    """Why atoms cannot be held along some directions; None if they can."""
+    if held is None or held.ndim == 1 or getattr(ensemble, "control", "") != "triclinic":
+        return None
+    return (
+        f"{ensemble.name} with control triclinic turns directions along which atoms are held (FixCartesian, "
+        "selective dynamics); choose the control orthorhombic or isotropic, or hold all three directions"
+    )
 
 
 def why_no_groups(ensemble: Ensemble, driving_force: tuple[float, float, float] | None) -> str | None:

@@ -25,6 +25,7 @@ class Coupling:
         batch: whether each of several systems has a bath of its own.
         acting: classes of the thermostats of groups. rows: how many baths of groups there are, or one more
             than the threads of a warp add up together.
+        holds: whether some atoms are held along some directions.
         has_sources, corrects: whether some of these have constant power, and correct positions.
     """
 
@@ -38,6 +39,7 @@ class Coupling:
     rows: int = 0
     has_sources: bool = False
     corrects: bool = False
+    holds: bool = False
 
     @property
     def none(self) -> bool:

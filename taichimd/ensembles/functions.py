@@ -27,7 +27,7 @@ class EnsembleFunctions:
         rescaled: the velocity of an atom after that. close_step: kernel of all this, for the last step of a
             run.
         drive: of a driving force, the force on an atom.
-        prepare, refresh: of `AtomFunctions`.
+        prepare, refresh: of `AtomFunctions`. book: energy that a bath of an atom has received besides.
         parts: of a barostat, as all that follow: components of the kinetic and virial tensors that are
             summed.
         add_components, add_virial: count the virial of an atom, by its components or as a matrix.
@@ -43,6 +43,7 @@ class EnsembleFunctions:
     drive: DeviceFunction | None = None
     prepare: DeviceFunction | None = None
     refresh: DeviceFunction | None = None
+    book: DeviceFunction | None = None
     parts: int = 0
     add_components: DeviceFunction | None = None
     add_virial: DeviceFunction | None = None

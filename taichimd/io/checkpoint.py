@@ -20,7 +20,7 @@ from taichimd.ensembles.thermostats.layout import STATE
 from taichimd.io.checked import Meta, fault_of
 from taichimd.io.files import write_atomically
 from taichimd.io.npz import DamagedFileError, read_arrays, text_of
-from taichimd.system.constraints import fix, fixed_atoms
+from taichimd.system.constraints import constrained, directions, fix
 from taichimd.system.folding import shifts
 
 FORMAT = 1
@@ -61,7 +61,7 @@ class Checkpoint:
         counted_from: first step of the run's files whose conserved energy is of its present ensemble.
         potential: record of the potential (`ForceField.describe`); empty in those of earlier versions.
         observed: arrays of what the run observes (`Observations.save`); empty without.
-        fixed: (n,) which atoms are fixed; None if none is, as in every checkpoint of earlier versions.
+        fixed: (n,) which atoms are fixed, or (n, 3) along which directions they are held; None if none is.
         states: (n,) each, what the force field keeps of the atoms (`Engine.atom_states`).
         turns: (n, 3) whole cells by which atoms were folded in a long run; None if none was.
         groups: the atoms of each group by its name, as runs (`system.groups.runs_of`).
@@ -191,6 +191,13 @@ def _fault_of_state(meta: dict[str, Any]) -> str:
     return ""
 
 
+_HELD = ("free", "held along one direction", "held along two directions", "fixed")
+
+
+def _shape_of_fixed(arrays: dict[str, Array], n: int) -> tuple[int, ...]:
+    return (n, 3) if arrays[_FIXED].ndim == 2 else (n,)
+
+
 def _checked_arrays(arrays: dict[str, Array]) -> dict[str, Any]:
     """Arrays of a checkpoint by the names of its fields.
 
@@ -204,7 +211,7 @@ def _checked_arrays(arrays: dict[str, Array]) -> dict[str, Any]:
         "masses": saved_array(arrays, "masses", "f", n),
         "cell": saved_array(arrays, "cell", "f", 3, 3),
         "pbc": saved_array(arrays, "pbc", "b", 3),
-        "fixed": saved_array(arrays, _FIXED, "b", n) if _FIXED in arrays else None,
+        "fixed": saved_array(arrays, _FIXED, "b", *_shape_of_fixed(arrays, n)) if _FIXED in arrays else None,
         "turns": saved_array(arrays, _TURNS, "i", n, 3) if _TURNS in arrays else None,
     }
     if n == 0 or not ((found["numbers"] > 0) & (found["numbers"] < len(chemical_symbols))).all():
@@ -245,10 +252,10 @@ def check_same_system(path: str | Path, checkpoint: Checkpoint, atoms: Atoms) ->
     if atoms.has("masses") and heavy.size:
         theirs, ours = checkpoint.masses[heavy[0]], atoms.get_masses()[heavy[0]]
         raise differs(f"atom {heavy[0]} has a mass of {theirs:g}, in the structure {ours:g}")
-    now, before = fixed_atoms(atoms), checkpoint.fixed
-    held = np.flatnonzero(now != (np.zeros(len(now), bool) if before is None else before))
+    now, before = (directions(one, len(atoms)) for one in (constrained(atoms), checkpoint.fixed))
+    held = np.flatnonzero((now != before).any(axis=1))
     if held.size:
-        is_, was = ("fixed", "free") if now[held[0]] else ("free", "fixed")
+        is_, was = (_HELD[min(int(one[held[0]].sum()), 3)] for one in (now, before))
         raise differs(f"atom {held[0]} is {was}, in the structure {is_}")
     if not np.array_equal(atoms.pbc, checkpoint.pbc):
         raise differs(f"pbc is {checkpoint.pbc.tolist()}, in the structure {atoms.pbc.tolist()}")

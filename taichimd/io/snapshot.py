@@ -31,7 +31,7 @@ class Snapshot:
         velocities: (n, 3), ASE's unit; None without a time.
         masses: (n,) amu.
         forces: (n, 3) eV/Å.
-        fixed: (n,) True of fixed atoms, or None.
+        fixed: (n,) True of fixed atoms, or (n, 3) along which directions atoms are held, or None.
         values: (n,) each, such as charges (e), by name.
         energies: (n,) eV; None unless asked for.
         virials: (n, 3, 3) eV; None unless asked for.
@@ -92,7 +92,7 @@ def snapshot(
         velocities=None if time_ps is None else engine.velocities(),
         masses=np.asarray(engine.masses),
         forces=engine.forces(),
-        fixed=engine.fixed,
+        fixed=engine.held,
         values=engine.atom_values(),
         energies=now.energies if now is not None and "energy" in per_atom else None,
         virials=now.virials if now is not None and "virial" in per_atom else None,

@@ -77,7 +77,7 @@ class TrajectoryWriter(FrameWriter, AppendedFile):
         lattice = f'Lattice="{_numbers(frame.cell)}" ' if np.any(frame.cell) else ""
         properties = self._properties + "".join(f":{name}:R:1" for name in frame.values)
         if frame.fixed is not None:
-            properties += ":move_mask:L:1"
+            properties += f":move_mask:L:{frame.fixed.ndim * 2 - 1}"
         unit, time = f' momenta_unit="{MOMENTA_UNIT}"', f" time_ps={frame.time_ps!r}"
         if frame.time_ps is None:
             properties, unit, time = properties.replace(_MOMENTA, "", 1), "", ""
@@ -102,7 +102,7 @@ def rows_of_atoms(
     Args:
         names: (n,) symbols, as a series of Polars.
         columns: (n, ...) numbers each.
-        fixed: (n,) True of fixed atoms, whose last column is F; None: there is no such column.
+        fixed: (n,) True of fixed atoms, whose last column is F; (n, 3): three columns; None: there is none.
     """
     import polars
 
@@ -115,7 +115,8 @@ def rows_of_atoms(
             rows = np.ascontiguousarray(values[part].T)
             series += [polars.Series(f"{len(series) + k}", row) for k, row in enumerate(rows)]
         if fixed is not None:
-            series.append(polars.Series("move", np.where(fixed[part], "F", "T")))
+            letters = np.where(fixed[part], "F", "T").reshape(part.stop - part.start, -1)
+            series += [polars.Series(f"move{k}", column) for k, column in enumerate(letters.T)]
         buffer = BytesIO()
         polars.DataFrame(series).write_csv(buffer, include_header=False, separator=" ", quote_style="never")
         yield buffer.getvalue()

@@ -31,8 +31,8 @@ class StepView(View):
     Attributes:
         n: number of atoms. dt: time step, internal units. reach: `Reach`. atoms: `Atoms`.
         shifts, shift_bits: of the images. listed_at: positions from which displacements count.
-        control, ledger, bath, cells: see there. sort: `Sorted`, in loops on the device. groups: `GroupView`s.
-        out: where the forces of a single group go.
+        control, ledger, bath, cells, held: see there. sort: `Sorted`, in loops on the device.
+        groups: `GroupView`s. out: where the forces of a single group go.
     """
 
     atoms: Any
@@ -56,7 +56,8 @@ def step_view(system: Any, groups: Any, dt: Any = 0, sort: Any = None) -> StepVi
     return StepView(
         n=atoms.n, dt=dt, reach=system.reach, atoms=atoms, shifts=verlet.shifts, shift_bits=verlet.shift_bits,
         listed_at=system.listed_at, control=system.control, ledger=ledger,
-        bath=values, cells=system.cells, sort=sort, groups=groups, out=Outputs(force=atoms.force),
+        bath=values, cells=system.cells, held=system.held, sort=sort, groups=groups,
+        out=Outputs(force=atoms.force),
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from taichimd.core.arrays import Array
 from taichimd.core.errors import EvaluationError
 from taichimd.core.runtime import blocks_for, grid, literals, ti
 from taichimd.ensembles.bath import Baths
+from taichimd.ensembles.held import hold_kernel
 from taichimd.enumerate.evaluator import ENERGY, REST
 from taichimd.enumerate.outputs import Outputs, outputs_for
 from taichimd.enumerate.reproducible_sum import ALL, FORCE
@@ -93,7 +94,7 @@ class Device:
         near, control = self.lists.near, self.lists.control
         self._arrays = SystemTables(
             state, self.lists.verlet, self.lists.listed_at, near, control, baths.arrays,
-            self.cells.arrays, self.reach,
+            self.cells.arrays, self.reach, state.held,
         )  # fmt: skip
         if with_lists:
             self.settle()
@@ -192,6 +193,7 @@ class Device:
         self.call(evaluate, self.system(), self._total, self._group_outputs, int(timestep > 0.0))
         if timestep > 0.0:
             self.call(self._run.last_kick, self._arrays, timestep)
+            self.hold()
 
     def _queue_groups(self, when: int, want: int) -> None:
         """Queue the kernels of groups that have their own."""
@@ -377,6 +379,12 @@ class Device:
         self.call(
             self._run.close_step, self.state, self.baths.arrays, self.cells.arrays, n, timestep, step - 1
         )
+        self.hold()
+
+    def hold(self) -> None:
+        """Queue that atoms have no velocity along directions in which they are held."""
+        if self.state.held is not None:
+            self.call(hold_kernel(self.state.real), self.state, self.state.held)
 
     def warm_up(self, step: int) -> None:
         """Compile what a run from a step on needs; changes nothing."""

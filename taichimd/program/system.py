@@ -25,7 +25,7 @@ from taichimd.system.checks import (
     check_turns,
     check_vectors,
 )
-from taichimd.system.constraints import of_free
+from taichimd.system.constraints import of_free, wholly
 from taichimd.system.folding import shifts
 from taichimd.system.frame import Frame, make_frame
 from taichimd.system.state import State
@@ -37,7 +37,7 @@ class System(NotCopied):
     Attributes:
         systems, number: whose it is.
         n_atoms, symbols, masses, pbc, fixed, ensemble, forcefield, precision, decomposition, backend: as of
-            `Engine`.
+            `Engine`. held: (n,) or (n, 3), as given for `fixed`, which has atoms held along all directions.
     """
 
     instead = "make another batch"
@@ -45,7 +45,8 @@ class System(NotCopied):
     def __init__(self, systems: Systems, number: int) -> None:
         self.systems, self.number = systems, number
         self.symbols, self.masses = systems.symbols[number], systems.masses[number]
-        self.pbc, self.fixed = systems.pbc[number], systems.fixed[number]
+        self.pbc, self.held = systems.pbc[number], systems.fixed[number]
+        self.fixed = None if self.held is None or not wholly(self.held).any() else wholly(self.held)
         self.n_atoms, self._part = len(self.symbols), systems.state.parts[number]
         self._bath = systems.baths.rows[number]
         self.ensemble = self._bath.ensemble
@@ -92,7 +93,7 @@ class System(NotCopied):
     def velocities(self) -> Array:
         """(n, 3) angstrom per internal time unit (ASE's)."""
         stopped = self.systems.stopped.get(self.number)
-        return of_free(self._vectors("vel"), self.fixed) if stopped is None else stopped.velocities.copy()
+        return of_free(self._vectors("vel"), self.held) if stopped is None else stopped.velocities.copy()
 
     def forces(self) -> Array:
         """(n, 3) eV/angstrom at the present positions, of fixed atoms, too."""
@@ -165,7 +166,7 @@ class System(NotCopied):
         if velocities is not None:
             velocities = np.asarray(velocities, float)
             check_vectors(velocities, self.n_atoms, "velocity", "velocities")
-            systems.set_vectors("vel", {number: of_free(velocities, self.fixed)})
+            systems.set_vectors("vel", {number: of_free(velocities, self.held)})
         if forces is not None:
             check_shape(np.asarray(forces), self.n_atoms, "forces")
             # Of several systems they are known only if those of all are: they are computed, the same bits.

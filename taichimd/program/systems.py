@@ -21,7 +21,7 @@ from taichimd.core.matrix3 import determinant
 from taichimd.core.one_of_each import one_of_each
 from taichimd.core.runtime import start, ti
 from taichimd.ensembles.barostats.base import CellMotion
-from taichimd.ensembles.bath import Baths
+from taichimd.ensembles.bath import Baths, why_not_held
 from taichimd.ensembles.groups.given import GroupBath
 from taichimd.ensembles.registry import NVE, Ensemble
 from taichimd.forcefields.base import ForceField
@@ -39,7 +39,7 @@ from taichimd.system.checks import (
     check_neighbours,
     check_options,
 )
-from taichimd.system.constraints import check_fixed, of_free
+from taichimd.system.constraints import check_fixed, directions, of_free
 from taichimd.system.frame import make_frame
 from taichimd.system.state import State
 
@@ -125,15 +125,15 @@ class Systems(NotCopied):
                     self.forcefield.check_virial("a barostat")
                     ensemble.check_cell(atoms.cell.array, atoms.pbc)
                 self.fixed.append(check_fixed(held[number], len(atoms)))
+                why = why_not_held(self.fixed[-1], ensemble)
+                if why:
+                    raise SettingsError(why)
         self.decomposition = choose(decomposition, terms, all_pairs, self.backend)
         self.state = state = State(
             _joined([species.index(s) for s in own] for own in self.symbols).astype(np.int32),
             _joined(self.masses),
             precision,
-            _joined(
-                np.zeros(len(m), bool) if f is None else f
-                for m, f in zip(self.masses, self.fixed, strict=True)
-            ),
+            _joined(directions(f, len(m)) for m, f in zip(self.masses, self.fixed, strict=True)),
             sizes=[len(atoms) for atoms in systems],
         )
         vectors = [atoms.cell.array for atoms in systems]

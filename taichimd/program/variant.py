@@ -7,6 +7,7 @@ from taichimd.core.arguments import Array, Bundle, Number, Selection, types_of
 from taichimd.core.runtime import DEVICE_LOOPS
 from taichimd.ensembles.bath_arrays import BatchBathArrays, BathArrays, GroupBathArrays
 from taichimd.ensembles.coupling import Coupling
+from taichimd.ensembles.held import HELD
 from taichimd.enumerate.group import Group
 from taichimd.enumerate.outputs import Outputs
 from taichimd.neighbours.control import CONTROL
@@ -36,6 +37,7 @@ class SystemTables(Bundle):
     bath: Any = BathArrays
     cells: Any = CellArrays
     reach: Any = Reach
+    held: Any = HELD
 
 
 NOTHING = Coupling()
@@ -166,5 +168,6 @@ class Variant:
             "groups": tuple(group.arguments for group in self.groups),
             "bath": self.bath,
             "cells": self.cells(),
+            "held": HELD if self.coupling.holds else None,
         }
         return SystemTables.only(**(parts | others))

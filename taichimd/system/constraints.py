@@ -1,4 +1,4 @@
-"""Which atoms the constraints of a structure fix: `FixAtoms`, selective dynamics of POSCAR, `move_mask`."""
+"""What the constraints of a structure hold: `FixAtoms`, selective dynamics of POSCAR, `move_mask`."""
 
 from typing import Any
 
@@ -9,36 +9,97 @@ from numpy.typing import NDArray
 
 from taichimd.core.errors import SettingsError, StructureError
 
+Mask = NDArray[np.bool_]
+_KEPT = {"molecular dynamics": "FixAtoms, FixCartesian, and FixScaled along x, y and z"}
+
+
+def constrained(atoms: Atoms, what: str = "molecular dynamics") -> Mask:
+    """Along which directions atoms are held.
+
+    Args:
+        atoms: every `FixAtoms`, `FixCartesian` and `FixScaled` of it counts. ASE makes these of selective
+            dynamics (POSCAR) and of the column `move_mask` (extxyz).
+        what: is to be done, for the message.
+
+    Returns:
+        (n,) True where an atom is fixed; (n, 3) if some atoms are held along some of x, y and z.
+
+    Raises:
+        SettingsError: another constraint, or fractions of the cell whose directions are not x, y or z.
+    """
+    held = np.zeros((len(atoms), 3), bool)
+    for constraint in binding(atoms):
+        if isinstance(constraint, FixScaled) and not constraint.mask.all():
+            held[constraint.index] |= _cartesian(atoms, constraint, what)
+        elif isinstance(constraint, FixCartesian | FixScaled):
+            held[constraint.index] |= np.asarray(constraint.mask, bool)
+        elif isinstance(constraint, FixAtoms):
+            held[constraint.index] = True
+        else:
+            raise _refused(constraint, "", what)
+    return held if (held.any(axis=1) & ~held.all(axis=1)).any() else held.all(axis=1)
+
+
+def _cartesian(atoms: Atoms, constraint: FixScaled, what: str) -> Mask:
+    """(3,) which of x, y and z a constraint of fractions of the cell holds."""
+    normals = atoms.cell.reciprocal().array[np.asarray(constraint.mask, bool)]
+    basis = np.linalg.qr(normals.T)[0]
+    along = basis @ basis.T
+    found = np.diag(along) > 0.5
+    if not np.allclose(along, np.diag(found), atol=1e-9):
+        raise _refused(constraint, ", along cell vectors that are not along x, y or z", what)
+    return found
+
 
 def fixed_atoms(atoms: Atoms, what: str = "molecular dynamics") -> NDArray[np.bool_]:
     """Which atoms are fixed; constraints that hold anything else are refused.
 
     Args:
-        atoms: every `FixAtoms` of it counts, and `FixCartesian` and `FixScaled` of all three directions. ASE
-            makes these of selective dynamics (POSCAR) and of the column `move_mask` (extxyz).
+        atoms: as of `constrained`.
         what: is to be done, for the message.
 
     Returns:
         (n,) True where an atom is fixed.
 
     Raises:
-        SettingsError: another constraint, or one that fixes some directions of an atom.
+        SettingsError: another constraint, or one that holds some directions of an atom.
     """
-    fixed = np.zeros(len(atoms), bool)
-    for constraint in binding(atoms):
-        if isinstance(constraint, FixCartesian | FixScaled):
-            if not constraint.mask.all():
-                raise _refused(
-                    constraint, f", which fixes some directions of atom {constraint.index[0]}", what
-                )
-        elif not isinstance(constraint, FixAtoms):
-            raise _refused(constraint, "", what)
-        fixed[constraint.index] = True
-    return fixed
+    held = constrained(atoms, what)
+    if held.ndim == 2:
+        partly = np.flatnonzero(held.any(axis=1) & ~held.all(axis=1))
+        one = next(c for c in binding(atoms) if partly[0] in np.atleast_1d(c.index))
+        raise _refused(one, f", which holds some directions of atom {partly[0]}", what)
+    return held
 
 
-def check_fixed(fixed: Any, n: int) -> NDArray[np.bool_] | None:
-    """The mask of fixed atoms, (n,) bool, or None if none is fixed.
+def wholly(held: Mask) -> Mask:
+    """(n,) which atoms are held along all directions, of a mask of `constrained`."""
+    return held if held.ndim == 1 else held.all(axis=1)
+
+
+def directions(held: Mask | None, n: int) -> Mask:
+    """(n, 3) along which directions atoms are held."""
+    if held is None:
+        return np.zeros((n, 3), bool)
+    return held if held.ndim == 2 else np.repeat(held[:, None], 3, axis=1)
+
+
+def free_directions(held: Mask, moves_centre: bool = False) -> int:
+    """Degrees of freedom of atoms of which some are held.
+
+    Along a direction in which nothing is held, the centre of mass rests, unless noise moves it.
+
+    Args:
+        held: (n,) or (n, 3), as of `constrained`.
+        moves_centre: whether noise moves the centre of mass.
+    """
+    free = ~directions(held, len(held))
+    at_rest = free.all(axis=0) & (not moves_centre) & (len(held) > 1)
+    return int(free.sum() - at_rest.sum())
+
+
+def check_fixed(fixed: Any, n: int) -> Mask | None:
+    """The mask of atoms that are held, (n,) or (n, 3) bool, or None if none is.
 
     Raises:
         SettingsError: it is no mask of n atoms.
@@ -47,26 +108,26 @@ def check_fixed(fixed: Any, n: int) -> NDArray[np.bool_] | None:
     if fixed is None:
         return None
     mask = np.asarray(fixed)
-    if mask.shape != (n,) or mask.dtype != bool:
+    if mask.shape not in ((n,), (n, 3)) or mask.dtype != bool:
         raise SettingsError(
             f"fixed has the shape {mask.shape} and the type {mask.dtype}; expected ({n},) and bool, True "
-            "where an atom is fixed"
+            f"where an atom is fixed, or ({n}, 3), True along directions in which it is held"
         )
     if n > 0 and mask.all():
         raise StructureError(f"all atoms are fixed ({n:,}), so nothing moves; leave some of them free")
     return mask.copy() if mask.any() else None
 
 
-def of_free(vectors: NDArray[np.float64], fixed: NDArray[np.bool_] | None) -> NDArray[np.float64]:
-    """Velocities of atoms (n, 3), 0 for fixed ones, for which it may be -0 on the device."""
-    return vectors if fixed is None else np.where(fixed[:, None], 0.0, vectors)
+def of_free(vectors: NDArray[np.float64], held: Mask | None) -> NDArray[np.float64]:
+    """Velocities of atoms (n, 3), 0 where they are held, for which it may be -0 on the device."""
+    return vectors if held is None else np.where(directions(held, len(held)), 0.0, vectors)
 
 
 def _refused(constraint: object, detail: str, what: str) -> SettingsError:
     return SettingsError(
         f"the structure has a constraint {type(constraint).__name__}{detail}: {what} cannot keep it, it "
-        "keeps FixAtoms, all three directions of an atom; take it away (atoms.set_constraint(), or in the "
-        "file), or use ASE's own classes with the calculator TaichiMD"
+        f"keeps {_KEPT.get(what, 'FixAtoms, all three directions of an atom')}; take it away "
+        "(atoms.set_constraint(), or in the file), or use ASE's own classes with the calculator TaichiMD"
     )
 
 
@@ -89,14 +150,27 @@ def moving_fixed(atoms: Atoms) -> list[str]:
     """A remark if fixed atoms have velocities, which are not used.
 
     Raises:
-        SettingsError: as `fixed_atoms`.
+        SettingsError: as `constrained`.
     """
     # Momenta as they stand in the file: velocities need masses.
-    moving = np.count_nonzero(fixed_atoms(atoms) & atoms.get_momenta().any(axis=1))
+    held = directions(constrained(atoms), len(atoms))
+    moving = np.count_nonzero((held & (atoms.get_momenta() != 0.0)).any(axis=1))
     return [f"the velocities of fixed atoms are set to 0: {moving:,} had others"] if moving else []
 
 
-def fix(atoms: Atoms, fixed: NDArray[np.bool_] | None) -> None:
-    """Give atoms one `FixAtoms`, of a (n,) mask, in place of their constraints; none if nothing is fixed."""
-    held = fixed is not None and bool(fixed.any())
-    atoms.set_constraint(FixAtoms(mask=fixed) if held else None)
+def fix(atoms: Atoms, held: Mask | None) -> None:
+    """Give atoms the constraints of a mask: `FixAtoms`, and `FixCartesian` for directions.
+
+    Args:
+        atoms: to change.
+        held: (n,) or (n, 3), as of `constrained`; None: nothing is held.
+    """
+    if held is None or not held.any():
+        atoms.set_constraint(None)
+        return
+    found: list[Any] = [FixAtoms(mask=wholly(held))] if wholly(held).any() else []
+    of_each = directions(held, len(held))
+    for pattern in np.unique(of_each, axis=0):
+        if pattern.any() and not pattern.all():
+            found.append(FixCartesian(np.flatnonzero((of_each == pattern).all(axis=1)), mask=pattern))
+    atoms.set_constraint(found)

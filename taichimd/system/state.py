@@ -70,6 +70,8 @@ class State:
             The places of a system are its atoms' numbers, in another order: no sort takes atoms out of them.
         parts: slices of the atoms of each system.
         system_of_atoms: number of the system of each place, on the host.
+        held: bits 1, 2, 4 for x, y, z along which an atom of a user's number is held; None if no atom is
+            held along some directions only.
         n_fixed: number of fixed atoms. Their inverse mass is 0, so no force, noise or factor moves them.
         spare: other arrays of the same names, which a spatial sort goes through.
         types: of what kernels take, by the words of `core.arguments`.
@@ -91,7 +93,7 @@ class State:
         kinds: NDArray[np.int32],
         masses: NDArray[np.float64],
         precision: str,
-        fixed: NDArray[np.bool_] | None = None,
+        held: NDArray[np.bool_] | None = None,
         sizes: Sequence[int] | None = None,
     ) -> None:
         self.real, self.numpy_real = PRECISIONS[precision]
@@ -122,8 +124,13 @@ class State:
         self.ident.from_numpy(numbers)
         self.sorted_of.from_numpy(numbers)
         inverse = 1.0 / masses
-        if fixed is not None:
-            inverse = np.where(fixed, 0.0, inverse)
+        self.held: Any = None
+        if held is not None:
+            of_each = held if held.ndim == 2 else np.repeat(held[:, None], 3, axis=1)
+            inverse = np.where(of_each.all(axis=1), 0.0, inverse)
+            if (of_each.any(axis=1) != of_each.all(axis=1)).any():
+                self.held = ti.ndarray(ti.i32, n)
+                self.held.from_numpy((of_each @ [1, 2, 4]).astype(np.int32))
         self.n_fixed = int(np.count_nonzero(inverse == 0.0))
         # A spatial sort leaves where they are what is the same for all atoms.
         self.alike = bool((inverse == inverse[:1]).all())

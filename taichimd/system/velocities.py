@@ -8,14 +8,16 @@ from taichimd.core.arrays import Array
 from taichimd.core.errors import SettingsError
 from taichimd.core.scalars import is_number, is_whole
 from taichimd.core.units import KB
-from taichimd.system.constraints import check_fixed, fixed_atoms
+from taichimd.system.constraints import check_fixed, constrained, free_directions, of_free
 
 
-def degrees_of_freedom(n_atoms: int, n_fixed: int = 0) -> int:
+def degrees_of_freedom(n_atoms: int, n_fixed: int = 0, held: NDArray[np.bool_] | None = None) -> int:
     """3N - 3, because the centre of mass rests; 3 for a single atom, which may move.
 
-    3 (N - F) with F > 0 fixed atoms.
+    3 (N - F) with F > 0 fixed atoms; with atoms `held` along some directions, (n, 3), as `free_directions`.
     """
+    if held is not None and held.ndim == 2:
+        return free_directions(held)
     if n_fixed:
         return 3 * (n_atoms - n_fixed)
     return 3 * n_atoms - 3 if n_atoms > 1 else 3
@@ -30,7 +32,10 @@ def temperature(atoms: Atoms) -> float:
     Raises:
         SettingsError: constraints other than fixed atoms.
     """
-    fixed = fixed_atoms(atoms)
+    fixed = constrained(atoms)
+    if fixed.ndim == 2:
+        twice = (atoms.get_masses()[:, None] * of_free(atoms.get_velocities(), fixed) ** 2).sum()
+        return float(twice / (free_directions(fixed) * KB))
     if not fixed.any():
         return float(2.0 * atoms.get_kinetic_energy() / (degrees_of_freedom(len(atoms)) * KB))
     if fixed.all():
@@ -69,7 +74,8 @@ def maxwell_boltzmann(
         masses: (n,) amu.
         temperature: K.
         seed: of the random generator.
-        fixed: (n,) True where an atom is fixed, and gets no velocity; None: nowhere.
+        fixed: (n,) True where an atom is fixed, and gets no velocity; None: nowhere. Or (n, 3), True along
+            directions in which it is held.
 
     Returns:
         (n, 3) internal units.
@@ -85,12 +91,15 @@ def maxwell_boltzmann(
     velocities = random.standard_normal((len(masses), 3)) * np.sqrt(KB * temperature / masses)[:, None]
     fixed = check_fixed(fixed, len(masses))
     n_fixed = 0 if fixed is None else int(np.count_nonzero(fixed))
-    if n_fixed:
+    if fixed is not None and fixed.ndim == 2:
+        velocities[fixed] = 0.0
+        velocities -= np.where(fixed.any(axis=0), 0.0, drift(masses, velocities))
+    elif n_fixed:
         velocities[fixed] = 0.0
     elif len(masses) > 1:
         velocities -= drift(masses, velocities)
     kinetic = 0.5 * float((masses[:, None] * velocities**2).sum())
-    wanted = 0.5 * degrees_of_freedom(len(masses), n_fixed) * KB * temperature
+    wanted = 0.5 * degrees_of_freedom(len(masses), n_fixed, fixed) * KB * temperature
     return velocities * np.sqrt(wanted / kinetic)
 
 
@@ -104,5 +113,5 @@ def set_temperature(atoms: Atoms, temperature: float, seed: int) -> None:
     """
     if not (is_number(temperature) and temperature >= 0.0):
         raise SettingsError(f"temperature is {temperature} K, expected a number that is not negative")
-    fixed = fixed_atoms(atoms)
+    fixed = constrained(atoms)
     atoms.set_velocities(maxwell_boltzmann(atoms.get_masses(), temperature, seed, fixed))

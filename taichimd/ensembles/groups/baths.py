@@ -39,13 +39,19 @@ class GroupBaths:
     Args:
         baths: of each system.
         masses: (n,) amu of each system.
+        held: of each system, (n,) which atoms are fixed, or (n, 3) along which directions they are held.
 
     Attributes:
         coupling: what kernels are compiled for.
         ledger, bath, numbers, bath_of: arrays (`GroupBathArrays`).
     """
 
-    def __init__(self, baths: Sequence[Sequence[GroupBath]], masses: Sequence[Array]) -> None:
+    def __init__(
+        self,
+        baths: Sequence[Sequence[GroupBath]],
+        masses: Sequence[Array],
+        held: Sequence[NDArray[np.bool_] | None] | None = None,
+    ) -> None:
         self.coupling = acting_coupling(baths)
         self._baths = [list(own) for own in baths]
         self._firsts = np.cumsum([0, *(len(own) for own in baths)])
@@ -63,7 +69,21 @@ class GroupBaths:
                 # The first bath draws what a bath of the whole system would draw.
                 numbers[row, of.WHOSE] = GLOBAL - k
                 self._fill(bath, numbers[row], values[row])
-                values[row, at.TOTAL_MASS] = masses[system][bath.atoms].sum()
+                own_masses = masses[system][bath.atoms]
+                values[row, at.TOTAL_MASS] = own_masses.sum()
+                values[row, of.FREE_MASS : of.FREE_MASS + 3] = own_masses.sum()
+                mask = None if held is None else held[system]
+                if mask is not None and mask.ndim == 2:
+                    free = ~mask[bath.atoms]
+                    mass = (own_masses[:, None] * free).sum(axis=0)
+                    values[row, of.FREE_MASS : of.FREE_MASS + 3] = np.where(mass > 0.0, mass, 1.0)
+                    rest = bath.rescales * free.any(axis=0).sum()
+                    values[row, at.FREEDOM] = free.sum() - rest
+                    if free.sum() <= rest:
+                        raise SettingsError(
+                            f"group {bath.name}: its atoms are held along all directions but those of one of them, so a "
+                            "bath has nothing to rescale; use Langevin, or a larger group"
+                        )
         self._sums = self.coupling.sums_of_group
         ledger = np.zeros(at.ledger_size(self._sums * rows), np.int64)
         self.numbers, self.bath_of = ti.ndarray(ti.i64, numbers.size), ti.ndarray(ti.i32, len(bath_of))

@@ -15,6 +15,7 @@ from taichimd.ensembles.groups.layout import (
     FAILED,
     FIRST_ATOM,
     FORCE,
+    FREE_MASS,
     HEAT,
     KIND,
     KINETIC,
@@ -39,7 +40,6 @@ from taichimd.ensembles.thermostats.layout import (
     RECEIVED,
     SLOT,
     SLOTS,
-    TOTAL_MASS,
 )
 from taichimd.ensembles.thermostats.ledger import OwnLedger, kinetic_energy, sum_functions, target, units_of
 from taichimd.ensembles.thermostats.system import guarded
@@ -147,6 +147,11 @@ def group_functions(coupling: Any, real: Any, by_slot: bool) -> EnsembleFunction
         return new
 
     @ti.func
+    def book(i, n, energy, atom, ledger: ti.template(), every: ti.template()):
+        """Energy that the bath of an atom has received besides what `refresh` counts."""
+        count(i, n, every.bath_of[atom], HEAT, energy, every)
+
+    @ti.func
     def add_kinetic(i, n, v, f, inverse_mass, atom, every: ti.template()):
         """Count what baths need of an atom whose force is f."""
         g = every.bath_of[atom]
@@ -158,6 +163,11 @@ def group_functions(coupling: Any, real: Any, by_slot: bool) -> EnsembleFunction
             count(i, n, g, ti.static(MOMENTUM + a), mass * w[a], every)
         if ti.static(corrects):
             pull = ti.cast(f, ti.f64)
+            if ti.static(coupling.holds):
+                for a in ti.static(range(3)):
+                    # What is held has no velocity, and its force no part in the mean.
+                    if w[a] == 0.0:
+                        pull[a] = 0.0
             count(i, n, g, POWER_OF_FORCES, pull.dot(w), every)
             for a in ti.static(range(3)):
                 count(i, n, g, ti.static(FORCE + a), pull[a], every)
@@ -168,7 +178,7 @@ def group_functions(coupling: Any, real: Any, by_slot: bool) -> EnsembleFunction
         time = ti.cast(dt, ti.f64)
         kinetic = found_sums[KINETIC]
         for a in ti.static(range(3)):
-            row[CENTRE + a] = found_sums[MOMENTUM + a] / row[TOTAL_MASS]
+            row[CENTRE + a] = found_sums[MOMENTUM + a] / row[FREE_MASS + a]
             kinetic -= 0.5 * found_sums[MOMENTUM + a] * row[CENTRE + a]
         found = 1.0 + 0.0 * kinetic
         kt = target(interval + 1, row)
@@ -186,7 +196,7 @@ def group_functions(coupling: Any, real: Any, by_slot: bool) -> EnsembleFunction
                         work = found_sums[POWER_OF_FORCES]
                         for a in ti.static(range(3)):
                             work -= found_sums[FORCE + a] * row[CENTRE + a]
-                            row[MEAN_FORCE + a] = found_sums[FORCE + a] / row[TOTAL_MASS]
+                            row[MEAN_FORCE + a] = found_sums[FORCE + a] / row[FREE_MASS + a]
                         of_velocity = power / (2.0 * kinetic * kinetic) * (power / 48.0 + work / 6.0)
                         # The next step finds velocities that are rescaled already.
                         row[OF_VELOCITY] = row[CORRECTS] * of_velocity / found
@@ -255,5 +265,6 @@ def group_functions(coupling: Any, real: Any, by_slot: bool) -> EnsembleFunction
     return EnsembleFunctions(
         add_kinetic, rescale, rescaled, close_step=close_step if coupling.whole else None,
         prepare=prepare if of_atoms else None, refresh=refresh if of_atoms else None,
+        book=book if of_atoms else None,
         displaced=displaced if corrects else None,
     )  # fmt: skip

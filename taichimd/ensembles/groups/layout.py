@@ -4,12 +4,12 @@ from itertools import accumulate
 
 from taichimd.ensembles.thermostats import layout as at
 
-POWER, CORRECTS, OF_VELOCITY, OF_FORCE, MEAN_FORCE, LACKING, FAILED, ROW = accumulate(
-    (1, 1, 1, 1, 3, 1, 1), initial=at.BATH_SIZE
+POWER, CORRECTS, OF_VELOCITY, OF_FORCE, MEAN_FORCE, LACKING, FAILED, FREE_MASS, ROW = accumulate(
+    (1, 1, 1, 1, 3, 1, 1, 3), initial=at.BATH_SIZE
 )
 """Power of a source (eV per internal time); whether it corrects positions. The correction that comes next: x changes by
 dt^3 {[OF_VELOCITY] (v - V) - [OF_FORCE] (f/m - [MEAN_FORCE])}. Kinetic energy (eV) that was too little for a sink, and the step
-at which; that is 0 if there was enough."""
+at which; that is 0 if there was enough. Along x, y and z the mass of the atoms that are not held."""
 STATE = (slice(at.STATE.start, at.STATE.stop), slice(at.CENTRE, at.CENTRE + 3), slice(OF_VELOCITY, LACKING))
 """What changes from step to step, and belongs in a checkpoint."""
 

@@ -12,6 +12,7 @@ from taichimd.core.errors import SettingsError
 from taichimd.core.scalars import digits, is_number, is_whole, plain
 from taichimd.ensembles.functions import AtomFunctions, EnsembleFunctions
 from taichimd.ensembles.thermostats import layout as at
+from taichimd.system.constraints import free_directions
 
 DEFAULT_COUPLING_FS = 100.0
 """Between a vibration of a solid (some 10 fs) and the length of a run: moderate coupling."""
@@ -76,11 +77,16 @@ class Ensemble:
     def check_timestep(self, timestep: float) -> None:
         """Raise if the ensemble cannot keep up with a time step (internal units)."""
 
-    def degrees_of_freedom(self, n_atoms: int, n_fixed: int = 0) -> int:
+    def degrees_of_freedom(
+        self, n_atoms: int, n_fixed: int = 0, held: NDArray[np.bool_] | None = None
+    ) -> int:
         """Among which the kinetic energy is shared: 3N - 3, and 3N where noise moves the centre of mass.
 
         A single atom has three: it is its centre of mass. With F > 0 fixed atoms it is 3 (N - F).
+        With atoms held along some directions, (n, 3), it is that of `free_directions`.
         """
+        if held is not None and held.ndim == 2:
+            return free_directions(held, self.moves_centre)
         if n_fixed or self.moves_centre:
             return 3 * (n_atoms - n_fixed)
         return max(3 * n_atoms - 3, 3)

@@ -79,8 +79,14 @@ def atom_functions(kind: Any, count: Any, given: int, real: Any) -> dict[str, An
     def book(i, n, energy, ledger: ti.template()):
         count(i, n, given, energy, ledger)
 
+    @ti.func
+    def book_more(i, n, energy, atom, ledger: ti.template(), bath: ti.template()):
+        count(i, n, given, energy, ledger)
+
     of_atoms = kind.atom_functions(book, real)
-    return {"prepare": of_atoms.prepare, "refresh": of_atoms.refresh} if of_atoms else {}
+    if not of_atoms:
+        return {}
+    return {"prepare": of_atoms.prepare, "refresh": of_atoms.refresh, "book": book_more}
 
 
 def system_functions(kind: Any, real: Any, by_slot: bool, coupling: Any) -> EnsembleFunctions:

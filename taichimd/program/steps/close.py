@@ -7,6 +7,7 @@ from taichimd.core.runtime import ti
 from taichimd.ensembles.barostats import layout as barostats
 from taichimd.ensembles.coupling import Coupling
 from taichimd.ensembles.groups.layout import NUMBERS, SPENT
+from taichimd.ensembles.held import without_held
 from taichimd.ensembles.thermostats import layout as thermostats
 from taichimd.neighbours.control import Control
 from taichimd.system.cell import ONLY
@@ -82,9 +83,12 @@ def close_function(
                 if ti.static(coupling.rows > 0):
                     v = thermostat.rescaled(i, v, atoms.ident[i], s.bath)
                     if ti.static(coupling.corrects):
-                        atoms.pos[i] += thermostat.displaced(
+                        by = thermostat.displaced(
                             v, atoms.force[i], atoms.inverse_mass[i], atoms.ident[i], s.dt, s.bath
                         )
+                        if ti.static(coupling.holds):
+                            by = without_held(by, s.held[atoms.ident[i]])
+                        atoms.pos[i] += by
                 else:
                     v = thermostat.rescaled(i, v, s.bath)
                 v = v + kick

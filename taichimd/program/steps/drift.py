@@ -4,8 +4,9 @@ from typing import Any
 
 from taichimd.core.runtime import ti
 from taichimd.ensembles.coupling import Coupling
+from taichimd.ensembles.held import without_held
 from taichimd.ensembles.thermostats.layout import OPENS
-from taichimd.ensembles.thermostats.ledger import counters
+from taichimd.ensembles.thermostats.ledger import counters, kinetic_energy
 from taichimd.neighbours.control import Control
 
 
@@ -20,6 +21,7 @@ def drift_function(coupling: Coupling, thermostat: Any, box: Any, near_list: boo
         note: function that notes atoms which have gone far, where a list serves until it lacks a pair; or
             None.
     """
+    refreshed = refreshed_function(coupling, thermostat)
     outdated = Control.stale if near_list else Control.rebuild
 
     @ti.func
@@ -30,19 +32,14 @@ def drift_function(coupling: Coupling, thermostat: Any, box: Any, near_list: boo
         A comparison with NaN is false, hence the `not`.
         """
         n, dt = s.n, s.dt
-        move = dt * v
+        before = v
+        if ti.static(coupling.holds):
+            before = without_held(v, s.held[s.atoms.ident[i]])
+            s.atoms.vel[i] = before
+        move = dt * before
         if ti.static(coupling.local):
-            new = thermostat.refresh(
-                i,
-                n,
-                v,
-                counters(s.ledger)[OPENS] + ahead,
-                s.atoms.ident[i],
-                s.atoms.inverse_mass[i],
-                s.ledger,
-                s.bath,
-            )
-            move = (0.5 * dt) * v + (0.5 * dt) * new
+            new = refreshed(i, before, ahead, s)
+            move = (0.5 * dt) * before + (0.5 * dt) * new
             s.atoms.vel[i] = new
         change = move
         if ti.static(box.moves):
@@ -63,3 +60,21 @@ def drift_function(coupling: Coupling, thermostat: Any, box: Any, near_list: boo
             s.control[frozen] = 1
 
     return drift
+
+
+def refreshed_function(coupling: Coupling, thermostat: Any) -> Any:
+    """Device function: the velocity of an atom after friction and noise, which act along free directions."""
+
+    @ti.func
+    def refreshed(i, v, ahead, s: ti.template()):
+        ident, inverse_mass = s.atoms.ident[i], s.atoms.inverse_mass[i]
+        interval = counters(s.ledger)[OPENS] + ahead
+        new = thermostat.refresh(i, s.n, v, interval, ident, inverse_mass, s.ledger, s.bath)
+        if ti.static(coupling.holds):
+            kept = without_held(new, s.held[ident])
+            gained = kinetic_energy(new, inverse_mass) - kinetic_energy(kept, inverse_mass)
+            thermostat.book(i, s.n, gained, ident, s.ledger, s.bath)
+            new = kept
+        return new
+
+    return refreshed

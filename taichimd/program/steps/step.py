@@ -7,6 +7,7 @@ the row that they are compiled for. `verlet` says how steps follow each other.
 from dataclasses import dataclass
 
 from taichimd.core.runtime import DeviceFunction, ti
+from taichimd.ensembles.held import without_held
 from taichimd.enumerate.reproducible_sum import FORCE
 from taichimd.neighbours.control import Control
 from taichimd.neighbours.dangerous_pairs import dangerous_pairs_functions
@@ -143,6 +144,8 @@ def one_step(
         """Half kick with the force on atom i, and what of the step is then still to do."""
         kick = (0.5 * s.dt * s.atoms.inverse_mass[i]) * f
         v = s.atoms.vel[i] + kick
+        if ti.static(coupling.holds):
+            v = without_held(v, s.held[s.atoms.ident[i]])
         if ti.static(how.acts):
             s.atoms.vel[i] = v
             if ti.static(many_body or not how.fused):

@@ -28,6 +28,7 @@ from functools import cache
 
 from taichimd.core.arguments import Kernel, KernelQueue, Number, kernel, types_of
 from taichimd.core.runtime import ti
+from taichimd.ensembles.held import without_held
 from taichimd.ensembles.thermostats.layout import FIRST, OPENS
 from taichimd.ensembles.thermostats.ledger import counters
 from taichimd.neighbours.control import NONE, Control
@@ -118,9 +119,12 @@ def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: 
                 if deforming == 1:
                     box.shift(i, atoms.n, s.shift_bits, s.shifts, s.cells)
             if ti.static(coupling.corrects):
-                atoms.pos[i] += thermostat.displaced(
+                by = thermostat.displaced(
                     atoms.vel[i], atoms.force[i], atoms.inverse_mass[i], atoms.ident[i], dt, s.bath
                 )
+                if ti.static(coupling.holds):
+                    by = without_held(by, s.held[atoms.ident[i]])
+                atoms.pos[i] += by
             v = atoms.vel[i] + (0.5 * dt * atoms.inverse_mass[i]) * atoms.force[i]
             atoms.vel[i] = v
             drift(i, v, 0, deforming, s, atoms.pos, Control.frozen)
