@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from ase import Atoms
 
 from taichimd.app.simulated_system import SimulatedSystem
@@ -94,7 +95,7 @@ def check(plan: Plan | None, atoms: Atoms, forcefield: Any) -> None:
             atoms.get_masses(),
             cell,
             atoms.pbc,
-            directions(constrained(atoms), len(atoms)).any(axis=1),
+            np.any(directions(constrained(atoms), len(atoms)), axis=1),
         )
 
 

@@ -198,8 +198,8 @@ def _file_of(values: dict[str, Any], of_file: dict[str, NDArray[Any]], begin: in
     ):
         file.createVariable(name, "c", dimensions)[:] = np.array(words, "S1")
     for name, numbers in of_file.items():
-        dimensions = ("spatial",) if name == "periodic" else ("atom", "spatial")[: numbers.ndim]
-        file.createVariable(name, numbers.dtype, dimensions)[:] = numbers
+        along = ["spatial"] if name == "periodic" else ["atom", "spatial"][: numbers.ndim]
+        file.createVariable(name, numbers.dtype, tuple(along))[:] = numbers
     for name, value in values.items():
         of_each = ("atom",) if name in _OF_ATOMS or np.ndim(value) == 1 else ()
         variable = file.createVariable(name, "f8", ("frame", *_DIMENSIONS.get(name, of_each)))

@@ -37,7 +37,8 @@ def constrained(atoms: Atoms, what: str = "molecular dynamics") -> Mask:
             held[constraint.index] = True
         else:
             raise _refused(constraint, "", what)
-    return held if (held.any(axis=1) & ~held.all(axis=1)).any() else held.all(axis=1)
+    whole: Mask = np.all(held, axis=1)
+    return held if (held.any(axis=1) & ~whole).any() else whole
 
 
 def _cartesian(atoms: Atoms, constraint: FixScaled, what: str) -> Mask:
@@ -74,7 +75,8 @@ def fixed_atoms(atoms: Atoms, what: str = "molecular dynamics") -> NDArray[np.bo
 
 def wholly(held: Mask) -> Mask:
     """(n,) which atoms are held along all directions, of a mask of `constrained`."""
-    return held if held.ndim == 1 else held.all(axis=1)
+    whole: Mask = held if held.ndim == 1 else np.all(held, axis=1)
+    return whole
 
 
 def directions(held: Mask | None, n: int) -> Mask:

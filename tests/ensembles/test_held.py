@@ -51,7 +51,7 @@ def test_constraints_of_directions_are_a_mask_and_back():
     slab = fcc111("Ar", (2, 2, 3), a=5.3, vacuum=8.0, orthogonal=False)
     slab.set_constraint(FixScaled([0, 1], mask=[False, False, True]))
     assert constrained(slab)[:3].tolist() == [[False, False, True]] * 2 + [[False] * 3]
-    slab.set_constraint(FixScaled([0], mask=[False, True, False]))
+    slab.set_constraint(FixScaled([0], mask=[True, False, False]))
     with pytest.raises(SettingsError, match="along cell vectors that are not along x, y or z"):
         constrained(slab)
     with pytest.raises(SettingsError, match="relax cannot keep it"):

@@ -65,6 +65,16 @@ def test_argon_nve_melts_and_keeps_its_energy(script):
 
 
 @pytest.mark.long
+def test_heat_flows_from_hot_to_cold(script):
+    out = script("heat_flow.py")
+    hot, cold = number(out, "power hot"), number(out, "power cold")
+    assert hot == pytest.approx(-cold, rel=0.2)
+    assert hot > 0.02
+    assert number(out, "gradient") == pytest.approx(-0.3, abs=0.2)
+    assert 0.1 < number(out, "kappa") < 1.5
+
+
+@pytest.mark.long
 def test_argon_monte_carlo_expands_when_it_is_hotter(script):
     out = script("argon_monte_carlo.py")
     assert number(out, "volume at 100 K") == pytest.approx(46, abs=1.5)

@@ -4,8 +4,8 @@
         --atoms 8000 512000 --out validation/results/group_cost_h100.json
 
 Slabs of Tersoff silicon. All cases of a size are simulations of one process, which take turns: in each of
-`--rounds` each does a piece of `--seconds`. The cost of a case is the median over rounds of its time for a step
-over the time of its reference in the same round. Forces and walls are timed if this version has them.
+`--rounds` each does a piece of `--seconds`. The cost of a case is the median over rounds of its time for a
+step over the time of its reference in the same round. Forces and walls are timed if this version has them.
 """
 
 import statistics
