@@ -2,8 +2,8 @@
 
 Run it:  python examples/heat_flow.py        (draws heat_flow.png)
 
-Expect about the same power into the hot slab and out of the cold slab, a temperature that falls from 50
-to 30 K, and a conductivity of some tenths of W/(m K): the cell is short, and phonons scatter at the baths.
+Expect about 0.085 eV/ps into the hot slab and out of the cold slab, a gradient of -0.35 K/Å, and a thermal
+conductivity of 0.4 W/(m K): the cell is short, and phonons scatter at the baths.
 """
 
 from pathlib import Path
