@@ -42,6 +42,11 @@ class CheckpointKeeper(Observer):
             self.save(simulation)
 
     @property
+    def totals_only(self) -> bool:  # type: ignore[override]
+        """Whether a report saves nothing."""
+        return self.saved_step is not None
+
+    @property
     def due(self) -> bool:
         """Whether the interval has passed."""
         return time.monotonic() - self._saved_at >= self._interval

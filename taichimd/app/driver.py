@@ -30,6 +30,7 @@ from taichimd.app.supervised import Supervised, to_the_end
 from taichimd.core.signals import StopRequest
 from taichimd.core.started import begin_of_command
 from taichimd.ensembles.registry import Ensemble
+from taichimd.forcefields.term import BOND_ORDER
 from taichimd.io.files import allow_open_files
 from taichimd.io.lock import locked
 from taichimd.io.thermo import CELL_COLUMNS, TERM, lacks
@@ -100,6 +101,8 @@ def run_jobs(jobs: Mapping[str, Job], console: Console) -> tuple[int, bool]:
 
 class _RunsTogether(Observer):
     """Runs of systems that step together, from their first report to their last file."""
+
+    totals_only = True
 
     def __init__(self, runs: Sequence[Run], engine: Any, console: Console) -> None:
         self._runs, self._engine, self._console = runs, engine, console
@@ -200,19 +203,29 @@ def put_state(engine: "System", job: Job) -> None:
         set_first_velocities(engine, job.atoms, bath.temperature, bath.seed)
 
 
-_COMPILING = (
-    "compiling the kernels of this potential and ensemble; later runs take them from the cache. The first "
-    "time takes seconds for pairs, about half a minute for Tersoff, a minute or two with a barostat"
-)
+_HOW_LONG = {
+    (False, False): "up to 15 seconds",
+    (False, True): "about half a minute",
+    (True, False): "about half a minute",
+    (True, True): "one to two minutes",
+}
+"""A first start, with bond orders or without, and with a moving cell or without (docs/howto/gpu.md)."""
+
+
+def compiling(job: Job) -> str:
+    """What is compiled before a run, how often, and how long it is likely to take."""
+    ensemble = job.settings.ensemble
+    slow = any(term.kind == BOND_ORDER for term in job.forcefield.terms)
+    how_long = _HOW_LONG[slow, ensemble.kind.moves_cell]
+    return (
+        f"compiling the kernels of {job.forcefield.name} and {ensemble.name}: the first time on a machine "
+        f"takes {how_long}, later runs take them from the cache"
+    )
 
 
 def compiled(engine: Any, console: Console) -> float:
     """Compile what a run needs; seconds it took."""
-    if console.is_terminal:
-        with console.status(_COMPILING):
-            seconds = float(engine.warm_up())
-    else:
-        seconds = float(engine.warm_up())
+    seconds = float(engine.warm_up())
     console.print(f"compiled in {seconds:.1f} s", highlight=False)
     return seconds
 
@@ -271,11 +284,12 @@ def _start(jobs: Mapping[str, Job], console: Console) -> tuple[Any, list[Simulat
     """An engine or batch with compiled kernels, its systems, and seconds for setup and compiling."""
     from taichimd.core.runtime import info
 
-    begin = time.perf_counter()
-    engine = _engine_of(jobs)
-    next(iter(jobs.values())).notes.extend(faster_runtime(info()))
-    print_header(console, jobs, engine.decomposition)
-    seconds = compiled(engine, console)
+    begin, first = time.perf_counter(), next(iter(jobs.values()))
+    with console.status(compiling(first)) if console.is_terminal else nullcontext():
+        engine = _engine_of(jobs)
+        first.notes.extend(faster_runtime(info()))
+        print_header(console, jobs, engine.decomposition)
+        seconds = compiled(engine, console)
     simulations = []
     for name, member in zip(jobs, engine.members, strict=True):
         with errors_name(name) if len(jobs) > 1 else nullcontext():

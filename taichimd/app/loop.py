@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
@@ -17,6 +18,8 @@ from taichimd.program.results import Thermo
 TARGET_SECONDS = 0.2
 """Wall-clock length aimed at for one call of the engine: several a second, so that Ctrl-C feels immediate,
 and yet long against the host's part of a call (well below a millisecond)."""
+TICK_SECONDS = 0.05
+"""Least wall-clock time between ticks: rows that wait are reported before each of them."""
 _MAX_GROWTH = 10
 
 
@@ -57,6 +60,9 @@ class Stepper(Protocol):
     def advance(self, n_steps: int, timestep: float) -> None:
         """Do steps; the time step is in internal units."""
 
+    def recorder(self) -> Any:
+        """What has totals reported later (`program.recorder.Recorder`); None: they are reported at once."""
+
 
 class Pace:
     """Chooses how many steps to hand to the engine at once, from the speed seen so far."""
@@ -95,14 +101,26 @@ class Watched:
             if self.simulation.step % sampler.every == 0:
                 sampler.sample(self.simulation)
 
-    def report(self, every: int | None = None) -> None:
-        """Totals, and observers told of them: all, or those whose own or this rhythm has come."""
+    def report(self, recorder: Any, every: int | None = None) -> None:
+        """Totals, and observers told of them: all, or those whose own or this rhythm has come.
+
+        They are told at once if one of them looks at more than totals, and if there is no recorder.
+        """
         step = self.simulation.step
         due = [one for one in self.observers if every is None or step % (one.every or every) == 0]
-        if due:
-            thermo = self.simulation.thermo()
-            for observer in due:
-                observer.report(self.simulation, thermo)
+        if not due:
+            return
+        if recorder is not None and all(one.totals_only for one in due):
+            recorder.add(partial(self._tell, due))
+            return
+        if recorder is not None:
+            recorder.flush()
+        self._tell(due)
+
+    def _tell(self, due: Sequence[Observer]) -> None:
+        thermo = self.simulation.thermo()
+        for observer in due:
+            observer.report(self.simulation, thermo)
 
     def tick(self) -> None:
         """Observers told of a piece."""
@@ -192,7 +210,44 @@ def run_loop(
         of_all: observers that are told of all systems as one, after the systems' own.
         stopped: told the number of a system that has diverged while others go on.
     """
-    first, last = stepper.step, stepper.step + int(steps)
+    recorder = stepper.recorder()
+    try:
+        return _run(
+            stepper,
+            systems,
+            int(steps),
+            every=every,
+            should_stop=should_stop,
+            report_first=report_first,
+            of_all=of_all,
+            stopped=stopped,
+            recorder=recorder,
+        )
+    except BaseException:
+        # What was before the failure is reported; the failure is what the user must see.
+        if recorder is not None:
+            with suppress(Exception):
+                recorder.flush()
+        raise
+    finally:
+        if recorder is not None:
+            recorder.close()
+
+
+def _run(
+    stepper: Stepper,
+    systems: Sequence[Watched],
+    steps: int,
+    *,
+    every: int,
+    should_stop: Callable[[], bool],
+    report_first: bool,
+    of_all: Sequence[Observer],
+    stopped: Callable[[int], None],
+    recorder: Any,
+) -> RunResult:
+    """`run_loop`, with a recorder or None."""
+    first, last = stepper.step, stepper.step + steps
     timestep = systems[0].simulation.timestep * FS
     whole: list[Watched] = []
     if of_all and len(systems) > 1:
@@ -203,8 +258,9 @@ def run_loop(
     for one in (*systems, *whole):
         one.simulation.last_step = last
     numbers, watched = _going(systems, whole)
-    pace, seconds, ticked = Pace(), 0.0, 0.0
-    output = _each(watched, Watched.report) if report_first else 0.0
+    flush = (lambda: None) if recorder is None else recorder.flush
+    pace, seconds, ticked = Pace(), 0.0, time.perf_counter()
+    output = _each(watched, partial(Watched.report, recorder=recorder)) if report_first else 0.0
     sampling = _each(watched, Watched.sample)
     while watched and stepper.step < last and not should_stop():
         now = stepper.step
@@ -217,17 +273,24 @@ def run_loop(
         pace.record(piece, elapsed)
         seconds += elapsed
         before, (numbers, watched) = numbers, _going(systems, whole)
+        if before != numbers:
+            flush()
         for number in sorted(before - numbers):
             stopped(number)
         sampling += _each(watched, Watched.sample)
         now = stepper.step
+        begin = time.perf_counter()
         if now == boundary:
-            output += _each(watched, partial(Watched.report, every=None if now == last else every))
-        # Samples may come thousands of times a second; ticks need not.
-        if not rhythms or now == last or time.perf_counter() - ticked >= TARGET_SECONDS:
-            ticked = time.perf_counter()
-            output += _each(watched, Watched.tick)
-    output += _each([*systems, *whole], Watched.ended)
+            _each(watched, partial(Watched.report, recorder=recorder, every=None if now == last else every))
+        # Samples and rows may come thousands of times a second; ticks need not.
+        if now == last or begin - ticked >= TICK_SECONDS:
+            ticked = begin
+            flush()
+            _each(watched, Watched.tick)
+        output += time.perf_counter() - begin
+    begin = time.perf_counter()
+    flush()
+    output += time.perf_counter() - begin + _each([*systems, *whole], Watched.ended)
     return RunResult(first, stepper.step, seconds, stepper.step >= last, sampling, output)
 
 

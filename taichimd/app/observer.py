@@ -20,9 +20,13 @@ class Observer:
 
     Attributes:
         every: steps between reports to this observer; None: those of `Simulation.run`.
+        totals_only: whether a report needs no more than `thermo`, step, time and cell. The run does not wait
+            for it: it may come some reports later, in its order, and before the next tick. Positions are then
+            those of a later step.
     """
 
     every: int | None = None
+    totals_only: bool = False
 
     def report(self, simulation: SimulatedSystem, thermo: Thermo) -> None:
         """Called at the first step, at each multiple of `every`, and at the last step."""

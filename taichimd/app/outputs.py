@@ -132,6 +132,13 @@ class ThermoTable(GrowingFile):
         self.every = checked_every(every)
         self._moving_cell, self._terms = moving_cell, terms
         self.symbols: Sequence[str] = ()
+        self._moves = False
+
+    @property
+    def totals_only(self) -> bool:  # type: ignore[override]
+        """Whether the next row can come later: terms, and pressures in a fixed cell, need positions."""
+        opened = self._writer is not None
+        return opened and not self._terms and (self._moves or not self._writer.has_cell)
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the picture of the rows so far."""
@@ -141,9 +148,9 @@ class ThermoTable(GrowingFile):
 
     def _make(self, simulation: SimulatedSystem) -> ThermoWriter:
         self.symbols = simulation.engine.symbols
-        moving = self._moving_cell
+        moving, self._moves = self._moving_cell, simulation.engine.ensemble.moves_cell
         if moving is None:
-            moving = simulation.engine.ensemble.moves_cell
+            moving = self._moves
         terms = tuple(term_names(simulation.energy_terms())) if self._terms else ()
         charged = simulation.engine.forcefield.charged
         heats = tuple(heat_names(simulation.heats()))

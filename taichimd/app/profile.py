@@ -24,7 +24,8 @@ def profile_of(before: dict[str, float], result: RunResult, wall: float) -> dict
 
     Returns:
         `seconds` of setup, compile, steps, samples, output and end (last checkpoint, tables of what was
-        observed), which add up to all; `steps_per_second` of the stepping loop, None without steps.
+        observed; the picture is added later), which add up to all; `steps_per_second` of the stepping loop,
+        None without steps.
     """
     within = {
         "steps": result.stepping_seconds,

@@ -46,6 +46,8 @@ class ProgressObserver(Observer):
         last_step: step at which the run ends; None: where `Simulation.run` ends.
     """
 
+    totals_only = True
+
     def __init__(
         self,
         console: Console | None = None,

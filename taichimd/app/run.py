@@ -47,6 +47,8 @@ from taichimd.settings.types import DRAW, parts_of
 class _FirstTotal(Observer):
     """Remembers the conserved energy of the first report; None where nothing is conserved."""
 
+    totals_only = True
+
     def __init__(self, value: float | None) -> None:
         self.value = value
 
@@ -189,9 +191,14 @@ class Run:
         if self.batch is not None:
             # Half a second each: of many runs the table has a picture.
             return
+        begin = time.perf_counter()
         plot_run(self.folder.thermo, self.folder.plot, self.report)
         # Again, because the picture is part of what the user waits for.
+        picture = time.perf_counter() - begin
         self.report |= self._since_enter(result)
+        self.report["wall_seconds"] += picture
+        if "profile" in self.report:
+            self.report["profile"]["seconds"]["end"] += picture
         write_report(self.folder.report, self.report)
         rows += [("note", note) for note in after_run(self.report)]
         print_summary(self.console, self.report, self.folder, rows)

@@ -13,14 +13,11 @@ from taichimd.app.job import Job, prepare_job
 from taichimd.app.output_folder import OutputFolder
 from taichimd.app.trust import check_trusted, code_in, hashes_of
 from taichimd.core.errors import CheckpointError, OutputError, SettingsError
-from taichimd.core.names import hint
-from taichimd.core.numerals import number_of, whole_of
 from taichimd.core.seeds import derived_seed, short_names
 from taichimd.io.checked import Batch, fault_of
 from taichimd.io.files import lies_in, write_atomically
 from taichimd.io.report import read_report
 from taichimd.settings.config import make_settings
-from taichimd.settings.run import SETTINGS
 from taichimd.settings.types import absolute, of_each
 
 FILE = "batch.json"
@@ -46,31 +43,6 @@ class RunSpec:
 def is_several(restart: str) -> bool:
     """Whether a folder is that of several runs."""
     return (Path(restart) / FILE).exists()
-
-
-def values_of(option: str, text: str) -> list[Any]:
-    """Values of a setting from a text with commas between them.
-
-    Raises:
-        SettingsError: an unknown setting, or a value that is wrong.
-    """
-    if option not in SETTINGS:
-        raise SettingsError(f"{option!r} is no setting of a run; {hint(option, SETTINGS, 'settings')}")
-    one = SETTINGS[option]
-    if not text:
-        return []
-    return [one.read(_converted(part.strip(), one.values.option)) for part in text.split(",")]
-
-
-def _converted(text: str, kind: Any) -> Any:
-    """A text as the type of an option; what is no such thing stays, for the setting to refuse."""
-    if kind == list[str]:
-        return text
-    try:
-        kind = {int: whole_of, float: number_of}.get(kind, kind)
-        return {"true": True, "false": False}.get(text, text) if kind is bool else kind(text)
-    except (TypeError, ValueError):
-        return text
 
 
 def spread(

@@ -12,11 +12,12 @@ from rich.console import Console
 from taichimd.app.batch_table import show_table, teller
 from taichimd.app.driver import run_jobs
 from taichimd.app.job import Job
-from taichimd.app.run_set import FILE, RunSet, spread, values_of
+from taichimd.app.run_set import FILE, RunSet, spread
 from taichimd.app.trust import more_to_go_on
 from taichimd.core.errors import BlowUpError, SettingsError, TaichimdError
 from taichimd.io.lock import locked
 from taichimd.program.batchable import errors_name, why_not_batchable
+from taichimd.settings.axes import values_of
 from taichimd.settings.config import make_settings
 
 STOPPED = 128

@@ -12,13 +12,14 @@ from typing import Any
 from rich.console import Console
 
 from taichimd.app.batch_table import show_table, teller
-from taichimd.app.run_set import FILE, RunSet, spread, values_of
+from taichimd.app.run_set import FILE, RunSet, spread
 from taichimd.app.several import run_all
 from taichimd.core.errors import SettingsError
 from taichimd.core.processes import same_module
 from taichimd.core.signals import StopRequest
 from taichimd.io.files import open_own, writing
 from taichimd.io.lock import locked
+from taichimd.settings.axes import values_of
 from taichimd.settings.config import make_settings
 
 _LOOK_SECONDS = 0.2

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from taichimd.cli.given import look_for
 from taichimd.cli.numbers import whole
 from taichimd.cli.options import Backend, Decomposition, PotentialArgument, PotentialInstead
 from taichimd.cli.say import say
@@ -30,9 +31,6 @@ def check(
     warnings that it states.
     """
     from taichimd.core.errors import SettingsError
-    from taichimd.core.runtime import start
-    from taichimd.forcefields.load import load_forcefield
-    from taichimd.program.check import check_forcefield
     from taichimd.settings.run import SETTINGS
 
     species = symbols_of(elements)
@@ -40,6 +38,12 @@ def check(
         raise SettingsError(f"no potential given: expected {SETTINGS['potential'].values.expected}")
     if seed < 0:
         raise SettingsError(f"seed = {seed}: expected a whole number, 0 or above")
+    look_for(potentials=given)
+
+    from taichimd.core.runtime import start
+    from taichimd.forcefields.load import load_forcefield
+    from taichimd.program.check import check_forcefield
+
     if len(given) == 1 and (text := _reaxff(given[0], species)):
         say(text)
         return 0

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from taichimd.cli.given import look_for
 from taichimd.cli.options import AtomStyle, Backend, Decomposition, InputUnits, Potential, Precision
 from taichimd.cli.say import say
 
@@ -39,6 +40,7 @@ def energy(
     decomposition: Decomposition = "auto",
 ) -> None:
     """Print energy, stress and the ten largest forces of a structure, with all digits."""
+    look_for([structure], potential)
     import numpy as np
 
     from taichimd.forcefields.load import load_forcefield

@@ -15,12 +15,10 @@ def info(
     """Show the backend, the device and the versions, for a bug report."""
     from json import dumps
 
-    from taichimd.core.runtime import info as runtime_info
-    from taichimd.core.runtime import start
+    from taichimd.core import chosen
     from taichimd.io.report import host, versions
 
-    start(backend)
-    content: dict[str, Any] = {**runtime_info(), **host(), **versions()}
+    content: dict[str, Any] = {**chosen.info(chosen.backend_for(backend)), **host(), **versions()}
     if json:
         say(dumps(content, indent=2, default=str))
         return

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from taichimd.cli.given import look_for
 from taichimd.cli.options import (
     AtomStyle,
     InputUnits,
@@ -41,12 +42,14 @@ def kappa(
     Ctrl-C keeps the runs that are finished and the one under way; the same command goes on with it, and more
     --runs or another --window use what is there.
     """
+    settings = KappaSettings(**flags)
+    look_for([structure], potential)
+
     from taichimd.app.console import Console
     from taichimd.transport.job import run_kappa
 
     if quiet:
         warnings.simplefilter("ignore")
-    settings = KappaSettings(**flags)
     read = {"units": input_units, "atom_style": atom_style}
     console = Console(quiet)
     return run_kappa(structure, potential, settings, Path(output), overwrite, console, plot_format, read)

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from taichimd.cli.given import look_for
 from taichimd.cli.options import AtomStyle, InputUnits, Output, Potential, Quiet, with_options
 from taichimd.cli.say import say
 from taichimd.relaxation.settings import RelaxSettings
@@ -31,13 +32,15 @@ def relax(
     Several structures relax in one launch, each in its own folder below --output. The exit code is 1 if a
     structure has not converged. Ctrl-C stops and writes the present structures.
     """
+    settings = RelaxSettings(**flags)
+    look_for(structures if len(structures) == 1 else (), potential)
+
     from taichimd.app.console import Console
     from taichimd.relaxation.job import jobs_of, run_relax_jobs
     from taichimd.settings.types import parse_potential
 
     if json or quiet:
         warnings.simplefilter("ignore")
-    settings = RelaxSettings(**flags)
     read = {"units": input_units, "atom_style": atom_style}
     jobs = jobs_of(structures, parse_potential(potential), settings, Path(output), overwrite, read)
     code, _ = run_relax_jobs(jobs, Console(quiet=json or quiet))

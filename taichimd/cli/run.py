@@ -5,8 +5,10 @@ from typing import Annotated, Any
 
 import typer
 
+from taichimd.cli.given import look_at, look_for
 from taichimd.cli.numbers import positive
 from taichimd.cli.options import CommonNoise, Quiet, Trust, with_options
+from taichimd.settings.axes import values_of
 from taichimd.settings.run import SETTINGS
 
 
@@ -32,10 +34,24 @@ def run(
     --output. A job file has the same settings, in tables with the names of the panels below; options on the
     command line replace them. Ctrl-C stops with a checkpoint.
     """
+    structures = flags.pop("structure", None) or []
+    job_file = None
+    if len(structures) == 1 and structures[0].endswith(".toml"):
+        from taichimd.settings.job_file import read_toml
+
+        job_file = Path(structures.pop())
+        read_toml(job_file)
+    axes = {"structure": structures, "temperature": values_of("temperature", flags.pop("temperature", ""))}
+    axes = {key: values for key, values in axes.items() if values}
+    several = replicas > 1 or any(len(values) > 1 for values in axes.values())
+    if not several:
+        look_at(flags, SETTINGS)
+        look_for(structures, flags.get("potential"))
+
     from taichimd.app.console import Console
     from taichimd.app.driver import run_job
     from taichimd.app.job import prepare_job
-    from taichimd.app.run_set import is_several, values_of
+    from taichimd.app.run_set import is_several
     from taichimd.core.errors import SettingsError
 
     console, restart = Console(quiet), flags.get("restart")
@@ -45,12 +61,7 @@ def run(
         asked = {"replicas": replicas > 1 and replicas, "common_noise": common_noise}
         more = {key: value for key, value in asked.items() if value}
         return restart_several(flags | more, console, trust=trust)
-    structures = flags.pop("structure", None) or []
-    is_job = len(structures) == 1 and structures[0].endswith(".toml")
-    job_file = Path(structures.pop()) if is_job else None
-    axes = {"structure": structures, "temperature": values_of("temperature", flags.pop("temperature", ""))}
-    axes = {key: values for key, values in axes.items() if values}
-    if replicas > 1 or any(len(values) > 1 for values in axes.values()):
+    if several:
         from taichimd.app.several import start_several
 
         return start_several(flags, axes, job_file, replicas, console, common_noise=common_noise)

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from taichimd.cli.given import look_for
 from taichimd.cli.options import (
     AtomStyle,
     InputUnits,
@@ -56,7 +57,6 @@ def validate(
     from taichimd.core.errors import SettingsError
     from taichimd.settings.run import SETTINGS
     from taichimd.settings.types import parse_potential
-    from taichimd.validation.job import REPORT, ValidationJob, all_shipped, run_validation
 
     given = [*(potentials or ()), *(potential or ())]
     if shipped and given:
@@ -66,6 +66,10 @@ def validate(
             f"no potential given: expected {SETTINGS['potential'].values.expected}; or --shipped for all"
         )
     settings = ValidationSettings(**flags)
+    look_for([structure], given)
+
+    from taichimd.validation.job import REPORT, ValidationJob, all_shipped, run_validation
+
     options = {
         "quick": quick,
         "only": settings.checks,

@@ -35,14 +35,14 @@ def to_device(array: Any, values: NDArray[Any]) -> None:
 
 
 def to_host(array: Any, values: NDArray[Any]) -> None:
-    """Copy an array of the device into one of its type and shape, in C order, after all that is queued."""
+    """Copy an array of the device, or its first values, into one of its type, after all that is queued."""
     if not (_by_address() and _copied(array, values, to_host=True)):
-        values[...] = array.to_numpy()
+        values[...] = array.to_numpy()[: len(values)]
 
 
-def on_host(array: Any) -> NDArray[Any]:
-    """A copy of an array of the device, after all that is queued."""
-    values = host_like(array)
+def on_host(array: Any, length: int | None = None) -> NDArray[Any]:
+    """A copy of an array of the device, or of its first values, after all that is queued."""
+    values = host_like(array, length)
     to_host(array, values)
     return values
 

@@ -6,15 +6,12 @@ contract a*b+c into a fused multiply-add where the source does not say so.
 """
 
 import os
-import platform
 import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from functools import wraps
 from importlib import import_module
-from importlib.metadata import version
-from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -22,7 +19,9 @@ from typing import Any
 import numpy as np
 
 import taichimd
-from taichimd.core.cuda_driver import CAPABILITY_MAJOR, attribute, device_name, devices, multiprocessors
+from taichimd.core import chosen
+from taichimd.core.chosen import DEVICE_LOOPS, NAME, backend_for, check_backend
+from taichimd.core.cuda_driver import CAPABILITY_MAJOR, attribute, device_name, multiprocessors
 from taichimd.core.errors import (
     BackendError,
     ParameterFileError,
@@ -31,35 +30,14 @@ from taichimd.core.errors import (
     TaichimdWarning,
 )
 from taichimd.core.exclusive import PROCESS, exclusive
-from taichimd.core.hardware import cpu_name, gpu_name
-from taichimd.core.kernel_cache import RUNTIMES, place_for_kernels, settle_home
-from taichimd.core.processes import take_device
+from taichimd.core.hardware import cpu_name
+from taichimd.core.kernel_cache import place_for_kernels
 from taichimd.core.signals import interrupted
 from taichimd.core.tracing import keep_lookups, quick_frames
 
 DeviceFunction = Callable[..., Any]
 """A function that kernels call on the device. Factories return dataclasses of them, whose fields device code
 reads. It may not pass such a dataclass as an argument, nor to `bool`: quadrants would pass its fields."""
-TESTED = ("1.3", "1.4")
-"""Minor versions of quadrants that the tests run; it promises no compatibility between them."""
-
-
-def _choose() -> tuple[str, str]:
-    """Name of the runtime, and why it is this one."""
-    if asked := os.environ.get("TAICHIMD_RUNTIME"):
-        if asked not in RUNTIMES:
-            raise BackendError(f"TAICHIMD_RUNTIME is '{asked}', expected 'taichi' or 'quadrants'")
-        return asked, "TAICHIMD_RUNTIME says so"
-    if not find_spec("quadrants"):
-        return "taichi", "quadrants, which is faster on a GPU, is not installed"
-    if not devices():
-        return "taichi", "no CUDA device was found; set TAICHIMD_RUNTIME to use quadrants"
-    return "quadrants", "it is installed, and a CUDA device was found"
-
-
-take_device()  # before a driver starts
-settle_home()  # before the runtime looks for its cache
-NAME, WHY = _choose()
 # The banner would land in front of every command's output.
 os.environ.setdefault("ENABLE_TAICHI_HEADER_PRINT", "0")
 os.environ.setdefault("ENABLE_QUADRANTS_HEADER_PRINT", "0")
@@ -87,34 +65,6 @@ if NAME == "taichi":
 
 QUICK_COMPILE = bool(os.environ.get("TAICHIMD_QUICK_COMPILE"))
 """Whether the user would rather wait for steps than for the compiler."""
-
-
-def _untested(name: str, its_version: str) -> str | None:
-    """A warning about a version of the runtime, or None."""
-    if name != "quadrants" or ".".join(its_version.split(".")[:2]) in TESTED:
-        return None
-    return (
-        f"quadrants {its_version} is not a tested version; taichimd is tested with {', '.join(TESTED)}: "
-        "in the checkout: pip install '.[gpu]'"
-    )
-
-
-if message := _untested(NAME, version(NAME)):
-    warnings.warn(message, TaichimdWarning, stacklevel=2)
-
-
-def _device_loops() -> bool:
-    if asked := os.environ.get("TAICHIMD_DEVICE_LOOPS"):
-        if asked not in ("0", "1"):
-            raise BackendError(f"TAICHIMD_DEVICE_LOOPS is '{asked}', expected 0 or 1")
-        return NAME == "quadrants" and asked == "1"
-    return NAME == "quadrants" and (not devices() or attribute(CAPABILITY_MAJOR) >= 9)
-
-
-DEVICE_LOOPS = _device_loops()
-"""Whether a kernel loops on the device without the host (`ti.graph.do_while`): under quadrants on cards of
-compute capability 9.0 (Hopper) and later, and on CPUs. On earlier cards each round would go through the
-host."""
 
 
 def _warps() -> bool:
@@ -145,26 +95,20 @@ def start(backend: str = "auto") -> str:
         BackendError: no CUDA device, or another backend already runs in this process.
     """
     global _backend
-    if backend not in ("auto", "cuda", "cpu"):
-        raise SettingsError(f"backend is '{backend}', expected auto, cuda or cpu")
+    check_backend(backend)
     if _backend is None:
-        has_cuda = backend != "cpu" and devices() > 0
-        if backend == "cuda" and not has_cuda:
-            raise BackendError(
-                "backend cuda: no CUDA device or driver found on this machine; use --backend cpu or auto"
-            )
-        chosen = "cuda" if has_cuda else "cpu"
+        found = backend_for(backend)
         options = _options()
         # Both runtimes announce themselves on stdout, where commands print results.
         try:
             with redirect_stdout(StringIO()):
-                ti.init(arch=ti.cuda if has_cuda else ti.cpu, **options)
+                ti.init(arch=ti.cuda if found == "cuda" else ti.cpu, **options)
         except (RuntimeError, MemoryError) as error:
             raise BackendError(
-                f"the runtime {NAME} cannot start on {chosen}: {str(error).strip() or 'out of memory'}; "
+                f"the runtime {NAME} cannot start on {found}: {str(error).strip() or 'out of memory'}; "
                 "it takes 2 GB of virtual memory (ulimit -v) or more"
             ) from error
-        _backend = chosen
+        _backend = found
         PROCESS.started = True
         if interrupted():
             raise KeyboardInterrupt
@@ -385,17 +329,4 @@ def type_of(value: Any) -> Any:
 
 def info() -> dict[str, Any]:
     """Runtime, backend, device and versions, for reports: a JSON-able dictionary."""
-    running = backend()
-    return {
-        "taichimd": taichimd.__version__,
-        "runtime": f"{NAME} {version(NAME)}",
-        "chosen": WHY,
-        "device_loops": DEVICE_LOOPS,
-        "backend": running,
-        "device": gpu_name() if running == "cuda" else cpu_name(),
-        "threads": int(os.environ.get("TAICHIMD_THREADS", 0)) or os.cpu_count(),
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "ase": version("ase"),
-        "system": f"{platform.system()} {platform.machine()}",
-    }
+    return chosen.info(backend())

@@ -3,7 +3,7 @@
 A bath is a row of two device arrays. A checkpoint keeps the state of each bath.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -124,6 +124,19 @@ class Baths:
             bath, ledger = self._shapes
             self._seen = on_host(self.bath).reshape(bath), on_host(self.ledger).reshape(ledger)
         return self._seen
+
+    def show(self, bath: Array | None, ledger: NDArray[np.int64] | None) -> Callable[[], None]:
+        """Let the host read other values than those of `arrays`, if given; what is returned ends that."""
+        if self.groups is not None:
+            return self.groups.show(bath, ledger)
+        before = self._seen
+        if bath is not None and ledger is not None:
+            self._seen = bath.reshape(self._shapes[0]), ledger.reshape(self._shapes[1])
+
+        def end() -> None:
+            self._seen = before
+
+        return end
 
     def write(self, values: Array, ledgers: NDArray[np.int64]) -> None:
         """Put other rows in the place of all."""

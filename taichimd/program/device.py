@@ -18,7 +18,7 @@ from taichimd.neighbours.control import ANY_TIME, END, NONE, STEP
 from taichimd.program.evaluation import evaluation_kernels
 from taichimd.program.groups import Choice
 from taichimd.program.steps.verlet import step_kernels
-from taichimd.program.totals import Sums
+from taichimd.program.totals import COLUMNS, Sums
 from taichimd.program.unroll import steps_per_pass
 from taichimd.program.variant import FEW, LoopFlags, Reach, SystemTables, Variant
 from taichimd.system.checks import check_positions, check_turns
@@ -47,9 +47,11 @@ class Device:
         blown: whether the state is that of a failed step.
         listed: called whenever lists were made, before anything reads them; or None.
         degree: see `Evaluator`.
+        meanwhile: called while the device does steps, or None; it must not wait for the device.
     """
 
     listed: Callable[[], None] | None = None
+    meanwhile: Callable[[], None] | None = None
 
     def __init__(
         self,
@@ -262,6 +264,19 @@ class Device:
         """(systems, columns) of `program.totals`, as the last `finish` has left them."""
         return self._sums.of(what, *self.outputs)
 
+    @property
+    def pieces(self) -> int:
+        """Pieces of atoms, of all systems, whose sums `queue_sums` leaves."""
+        return self._sums.pieces
+
+    def queue_sums(self, what: str, sums: Any, row: int) -> None:
+        """Queue sums over pieces of atoms, which go to a row of an array; does not wait."""
+        self._sums.queue(what, *self.outputs, sums, row * self.pieces * COLUMNS[what])
+
+    def sums_of_pieces(self, values: Array) -> Array:
+        """What `sums` makes of the sums over pieces (pieces, columns)."""
+        return self._sums.of_pieces(values)
+
     def potentials(self) -> list[float]:
         """Potential energy of each system, eV, as the last `finish` has left it."""
         found: list[float] = self._sums.of("totals", *self.outputs, slice(1))[:, 0].tolist()
@@ -333,6 +348,8 @@ class Device:
                     self.step_batch(timestep, calls)
                 # Behind steps of which the host does not know yet whether they end the run: it waits once.
                 self.queue_forces(timestep)
+                if self.meanwhile is not None:
+                    self.meanwhile()
             except EvaluationError as error:
                 step = first + 1 + lists.look().done
                 error.args = (f"step {step}: {error}",)

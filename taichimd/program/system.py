@@ -15,6 +15,7 @@ from taichimd.program.device import Device
 from taichimd.program.extract import Extract
 from taichimd.program.folds import unfolded_state
 from taichimd.program.heat import HeatCurrent
+from taichimd.program.recorder import Recorder
 from taichimd.program.results import Evaluation, NotCopied, Thermo
 from taichimd.program.systems import Systems
 from taichimd.program.totals import stress_of
@@ -246,8 +247,9 @@ class System(NotCopied):
         self._check_going()
         total = self.systems.sums("totals")[self.number]
         potential, kinetic, virial = float(total[0]), float(total[1]), total[2:].reshape(3, 3)
-        volume = self.volume
-        stress = stress_of(virial, self.cell) if volume is not None else None
+        cell = self.cell
+        volume = abs(determinant(cell)) if self.pbc.all() else None
+        stress = stress_of(virial, cell) if volume is not None else None
         pressure = None
         if volume is not None and self.forcefield.has_virial:
             trace = float(np.trace(virial))
@@ -259,7 +261,7 @@ class System(NotCopied):
         if conserved is not None and heats:
             conserved -= fsum(heats.values())
         totals = self.step, potential, kinetic, temperature, pressure, volume, stress, conserved
-        return Thermo(*totals, self.device.charge_iterations(), heats)
+        return Thermo(*totals, self.systems.charge_iterations(), heats)
 
     def pressures(self) -> Array | None:
         """Pressure along xx, yy, zz, yz, xz, xy, with the kinetic part, (6,) GPa.
@@ -309,6 +311,10 @@ class System(NotCopied):
         take(*self._extract.take(state, outputs, self._part.start))
 
     # Time.
+
+    def recorder(self) -> Recorder:
+        """What has totals of all systems reported later."""
+        return self.systems.recorder()
 
     def advance(self, n_steps: int, timestep: float) -> None:
         """Refuse: systems of a batch step together.

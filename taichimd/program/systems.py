@@ -30,6 +30,7 @@ from taichimd.program.accepted import accepted, check_system
 from taichimd.program.decomposition import by_tuple, choose
 from taichimd.program.device import Device, Energy
 from taichimd.program.groups import Choice
+from taichimd.program.recorder import Recorder, Row, RowRoom
 from taichimd.program.results import NotCopied
 from taichimd.system.cell import Cells
 from taichimd.system.checks import (
@@ -76,6 +77,7 @@ class Systems(NotCopied):
         symbols, masses, pbc, fixed: of each system.
         device, state, baths, cells: of all.
         n_systems: how many. step: steps done. alive: numbers of those that go on. stopped: the others.
+        shown: a row whose totals are shown in place of the present ones, or None.
     """
 
     _fused = True  # False: the plain stepper (`program.steps.step`), for tests
@@ -153,6 +155,8 @@ class Systems(NotCopied):
         self.alive = list(range(len(systems)))
         self.stopped: dict[int, Stopped] = {}
         self._seen: dict[str, Any] = {}
+        self.shown: Row | None = None
+        self._row_room: RowRoom | None = None
         chosen = tuple(by_tuple(self.decomposition, one) for one in terms)
         outer = None if skin is None else float(skin)
         choice = Choice(bounds, chosen, self.backend, all_pairs, outer, batch=state.batch)
@@ -219,8 +223,25 @@ class Systems(NotCopied):
         found: tuple[Array, Array] = self.seen("outputs", read)
         return found
 
+    @property
+    def row_room(self) -> RowRoom:
+        """Room for rows of totals; it stays from run to run."""
+        if self._row_room is None:
+            self._row_room = RowRoom(self)
+        return self._row_room
+
+    def recorder(self) -> Recorder:
+        """What has totals reported later; on a GPU, while it does the next steps."""
+        return Recorder(self, while_busy=self.backend == "cuda")
+
+    def charge_iterations(self) -> int | None:
+        """Iterations of the last charge equilibration; None without charges."""
+        return self.device.charge_iterations() if self.shown is None else self.shown.charge_iterations
+
     def sums(self, what: str) -> Array:
         """(systems, columns) of `program.totals`."""
+        if self.shown is not None:
+            return self.shown.sums[what]
 
         def read() -> Array:
             self.evaluate()

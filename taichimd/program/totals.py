@@ -12,7 +12,9 @@ from taichimd.core.arrays import Array as Matrix
 from taichimd.core.errors import SettingsError
 from taichimd.core.host_copies import host_like, to_host
 from taichimd.core.matrix3 import determinant
-from taichimd.core.runtime import literals, ti
+from taichimd.core.runtime import WARPS, backend, literals, ti
+from taichimd.core.warps import shuffle
+from taichimd.neighbours.rows import WARP
 from taichimd.system.state import LEAST_INVERSE_MASS, Atoms, State
 
 PIECE = 256
@@ -21,7 +23,8 @@ COLUMNS = {"totals": 11, "heat": 7, "stress": 7}
 """Numbers an atom adds to. totals: potential energy, kinetic energy, nine components of the virial. heat:
 potential and kinetic part of the heat current, three components each, and the kinetic energy. stress:
 symmetric virial and m v v together, xx yy zz yz xz xy (minus volume times stress), and the kinetic energy."""
-
+PARTS = COLUMNS | {"heat": 13}
+"""Numbers of an atom before those of one column are added to it, one after the other."""
 
 SPLIT = 128
 """Numbers in a column from which on splitting them takes less time than `math.fsum`."""
@@ -57,60 +60,104 @@ OF_ONE = Pieces.only(*(name for name in Pieces.fields if name != "bounds"))
 
 
 @cache
-def piece_sums(real: Any, what: str, batch: bool = False) -> Any:
-    """Kernel: sums of the COLUMNS of `what` over pieces of PIECE atoms; in a `batch` each of one system."""
-    columns = COLUMNS[what]
+def piece_adder(what: str, shared: bool) -> Any:
+    """Device function (thread, first, last, atoms, of): sum of the COLUMNS of `what` over a piece of atoms.
+
+    If `shared`, the threads of a warp read the atoms of a piece. Each thread adds up what all of them have
+    read, in the order in which one thread would read it: the bits are the same. All 32 threads must call it.
+    """
+    columns, parts, lanes = COLUMNS[what], PARTS[what], WARP if shared else 1
 
     @ti.func
-    def add_totals(total: ti.template(), i, v, inverse, kinetic, of: ti.template()):  # type: ignore[valid-type]
-        total[0] += of.energy[i]
-        total[1] += kinetic
+    def of_totals(i, v, inverse, kinetic, of: ti.template()):
+        part = ti.Vector.zero(ti.f64, parts)
+        part[0], part[1] = of.energy[i], kinetic
         for c in ti.static(range(9)):
-            total[2 + c] += of.virial[9 * i + c]
+            part[2 + c] = of.virial[9 * i + c]
+        return part
 
     @ti.func
-    def add_heat(total: ti.template(), i, v, inverse, kinetic, of: ti.template()):  # type: ignore[valid-type]
-        e = kinetic + of.energy[i]
+    def of_heat(i, v, inverse, kinetic, of: ti.template()):
+        part, e = ti.Vector.zero(ti.f64, parts), kinetic + of.energy[i]
         for a in ti.static(range(3)):
             for c in ti.static(range(3)):
-                total[a] += of.virial[9 * i + 3 * a + c] * v[c]
-            total[3 + a] += e * v[a]
-        total[6] += kinetic
+                part[3 * a + c] = of.virial[9 * i + 3 * a + c] * v[c]
+            part[9 + a] = e * v[a]
+        part[12] = kinetic
+        return part
 
     @ti.func
-    def add_stress(total: ti.template(), i, v, inverse, kinetic, of: ti.template()):  # type: ignore[valid-type]
+    def of_stress(i, v, inverse, kinetic, of: ti.template()):
+        part = ti.Vector.zero(ti.f64, parts)
         for k in ti.static(range(6)):
             a, c = ti.static(VOIGT[0][k], VOIGT[1][k])
             w = ti.cast(of.virial[9 * i + 3 * a + c], ti.f64) + ti.cast(of.virial[9 * i + 3 * c + a], ti.f64)
-            total[k] += 0.5 * w + v[a] * v[c] / inverse
-        total[6] += kinetic
-
-    add = {"totals": add_totals, "heat": add_heat, "stress": add_stress}[what]
+            part[k] = 0.5 * w + v[a] * v[c] / inverse
+        part[6] = kinetic
+        return part
 
     @ti.func
-    def add_piece(b, first, last, atoms: ti.template(), of: ti.template()):  # type: ignore[valid-type]
-        total = ti.Vector.zero(ti.f64, columns)
-        for k in range(first, last):
-            i = of.sorted_of[k]
-            v = ti.cast(atoms.vel[i], ti.f64) - of.velocity
-            inverse = ti.max(ti.cast(atoms.inverse_mass[i], ti.f64), LEAST_INVERSE_MASS)
-            add(total, i, v, inverse, v.dot(v) / (2 * inverse), of)
-        for c in ti.static(range(columns)):
-            of.sums[of.first + b * columns + c] = total[c]
+    def add(total: ti.template(), part):  # type: ignore[valid-type]
+        if ti.static(parts == columns):
+            total += part
+        else:
+            for a in ti.static(range(3)):
+                for c in ti.static(range(3)):
+                    total[a] += part[3 * a + c]
+                total[3 + a] += part[9 + a]
+            total[6] += part[12]
 
+    of_kind = {"totals": of_totals, "heat": of_heat, "stress": of_stress}[what]
+
+    @ti.func
+    def of_atom(k, atoms: ti.template(), of: ti.template()):  # type: ignore[valid-type]
+        i = of.sorted_of[k]
+        v = ti.cast(atoms.vel[i], ti.f64) - of.velocity
+        inverse = ti.max(ti.cast(atoms.inverse_mass[i], ti.f64), LEAST_INVERSE_MASS)
+        return of_kind(i, v, inverse, v.dot(v) / (2 * inverse), of)
+
+    @ti.func
+    def add_piece(thread, first, last, atoms: ti.template(), of: ti.template()):  # type: ignore[valid-type]
+        total = ti.Vector.zero(ti.f64, columns)
+        if ti.static(shared):
+            for turn in range((last - first + WARP - 1) // WARP):
+                k = first + turn * WARP
+                own = of_atom(ti.min(k + thread % WARP, last - 1), atoms, of)
+                for lane in range(ti.min(WARP, last - k)):
+                    part = own
+                    for c in ti.static(range(parts)):
+                        part[c] = shuffle(own[c], lane)
+                    add(total, part)
+        else:
+            for k in range(first, last):
+                add(total, of_atom(k, atoms, of))
+        if thread % lanes == 0:
+            for c in ti.static(range(columns)):
+                of.sums[of.first + thread // lanes * columns + c] = total[c]
+
+    return add_piece
+
+
+@cache
+def piece_sums(real: Any, what: str, batch: bool = False) -> Any:
+    """Kernel: sums of the COLUMNS of `what` over pieces of PIECE atoms; in a `batch` each of one system."""
+    shared = WARPS and backend() == "cuda"
+    lanes, add_piece = WARP if shared else 1, piece_adder(what, shared)
     if batch:
 
         @kernel(types_of(real), atoms=Atoms.only("n", "vel", "inverse_mass"), of=Pieces)
         def add_up_each(atoms, of):
-            for b in range(of.bounds.shape[0] - 1):
-                add_piece(b, of.bounds[b], of.bounds[b + 1], atoms, of)
+            for thread in range((of.bounds.shape[0] - 1) * lanes):
+                b = thread // lanes
+                add_piece(thread, of.bounds[b], of.bounds[b + 1], atoms, of)
 
         return add_up_each
 
     @kernel(types_of(real), atoms=Atoms.only("n", "vel", "inverse_mass"), of=OF_ONE)
     def add_up(atoms, of):
-        for b in range((atoms.n + PIECE - 1) // PIECE):
-            add_piece(b, b * PIECE, ti.min(atoms.n, b * PIECE + PIECE), atoms, of)
+        for thread in range((atoms.n + PIECE - 1) // PIECE * lanes):
+            first = thread // lanes * PIECE
+            add_piece(thread, first, ti.min(atoms.n, first + PIECE), atoms, of)
 
     return add_up
 
@@ -205,18 +252,27 @@ def column_sums(values: NDArray[np.float64]) -> list[float]:
 
 
 class Sums:
-    """Sums over the atoms of each system, with the bits that they have alone, added up in float64."""
+    """Sums over the atoms of each system, with the bits that they have alone, added up in float64.
+
+    Attributes:
+        pieces: how many there are, of all systems.
+    """
 
     def __init__(self, state: State) -> None:
         self._state, self._bounds = state, None
         self._room: dict[str, tuple[Any, NDArray[np.float64]]] = {}
         pieces = -(-state.sizes // PIECE)
         self._ends = np.cumsum(pieces)
+        self.pieces = int(self._ends[-1])
         if state.batch:
             starts = [first + PIECE * np.arange(own) for first, own in zip(state.firsts, pieces, strict=True)]
             bounds = np.array([*np.concatenate(starts), state.n], np.int32)
             self._bounds = ti.ndarray(ti.i32, len(bounds))
             self._bounds.from_numpy(bounds)
+
+    def queue(self, what: str, energy: Any, virial: Any, sums: Any, first: int = 0) -> None:
+        """Queue the sums over all pieces, which go to the array `sums`, from place `first` on."""
+        queue_sums(self._state, energy, virial, what, sums, first, bounds=self._bounds)
 
     def of(self, what: str, energy: Any, virial: Any, wanted: slice = slice(None)) -> NDArray[np.float64]:
         """(systems, COLUMNS) sums of `what`, or the wanted columns.
@@ -225,13 +281,16 @@ class Sums:
         """
         columns = COLUMNS[what]
         if what not in self._room:
-            sums = ti.ndarray(ti.f64, int(self._ends[-1]) * columns)
+            sums = ti.ndarray(ti.f64, self.pieces * columns)
             self._room[what] = sums, host_like(sums)
         sums, values = self._room[what]
-        queue_sums(self._state, energy, virial, what, sums, bounds=self._bounds)
+        self.queue(what, energy, virial, sums)
         to_host(sums, values)
-        found = np.split(values.reshape(-1, columns)[:, wanted], self._ends[:-1])
-        return np.array([column_sums(own) for own in found])
+        return self.of_pieces(values.reshape(-1, columns)[:, wanted])
+
+    def of_pieces(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(systems, columns) sums of the sums over pieces (pieces, columns)."""
+        return np.array([column_sums(own) for own in np.split(values, self._ends[:-1])])
 
 
 def stress_of(virial: Matrix, cell: Matrix) -> Matrix | None:

@@ -4,7 +4,7 @@ On the device a cell is one element of each array of `CellArrays`. Whatever move
 as a barostat, writes `stretch` and `drift`. The functions of `ensembles.moving_cell` do the rest.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -135,6 +135,17 @@ class Cells:
         self._seen.clear()
         self._frames.clear()
         self._all_frames = None
+
+    def show(self, vectors: NDArray[np.float64] | None) -> Callable[[], None]:
+        """Let the host read other vectors (systems, 3, 3), if there are any; what is returned ends that."""
+        before = self._seen, self._frames, self._all_frames
+        if vectors is not None:
+            self._seen, self._frames, self._all_frames = {"vectors": vectors}, {}, None
+
+        def end() -> None:
+            self._seen, self._frames, self._all_frames = before
+
+        return end
 
     def rest(self, number: int) -> None:
         """No deformation of a cell is to come."""

@@ -4,10 +4,10 @@ import os
 
 import pytest
 
-from taichimd.app.run_set import values_of
 from taichimd.core.errors import SettingsError
 from taichimd.core.names import hint
 from taichimd.forcefields.spec import read_options
+from taichimd.settings.axes import values_of
 from taichimd.settings.config import make_settings
 from taichimd.settings.job_file import read_toml
 

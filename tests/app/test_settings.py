@@ -55,6 +55,8 @@ def test_each_setting_has_an_option_and_each_option_a_setting():
 def test_each_option_reaches_its_setting(monkeypatch):
     """An option that is not passed on would be without effect, silently."""
     seen = {}
+    for name in ("look_at", "look_for"):
+        monkeypatch.setattr(f"taichimd.cli.run.{name}", lambda *of: None)
     monkeypatch.setattr("taichimd.app.job.prepare_job", lambda flags, job_file, trust: seen.update(flags))
     monkeypatch.setattr("taichimd.app.driver.run_job", lambda job, console: 0)
     given = {name: f"given {name}" for name in SETTINGS} | {"temperature": "250"}

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from taichimd.core import runtime
+from taichimd.core import chosen, runtime
 from taichimd.core.errors import BackendError
 
 
@@ -15,12 +15,12 @@ def choose(monkeypatch):
     """The choice with quadrants installed or not, and so many CUDA devices."""
 
     def choose(installed, devices, asked=None):
-        monkeypatch.setattr(runtime, "find_spec", lambda name: object() if installed else None)
-        monkeypatch.setattr(runtime, "devices", lambda: devices)
+        monkeypatch.setattr(chosen, "find_spec", lambda name: object() if installed else None)
+        monkeypatch.setattr(chosen, "devices", lambda: devices)
         monkeypatch.delenv("TAICHIMD_RUNTIME", raising=False)
         if asked:
             monkeypatch.setenv("TAICHIMD_RUNTIME", asked)
-        return runtime._choose()
+        return chosen._choose()
 
     return choose
 
@@ -39,25 +39,25 @@ def test_quadrants_is_taken_where_it_is_installed_and_a_card_is_there(choose):
 
 
 def test_an_untested_version_is_named():
-    assert runtime._untested("quadrants", "1.4.0") is None
-    assert runtime._untested("taichi", "9.9") is None
-    assert "2.0.1 is not a tested version; taichimd is tested with 1.3, 1.4" in runtime._untested(
+    assert chosen._untested("quadrants", "1.4.0") is None
+    assert chosen._untested("taichi", "9.9") is None
+    assert "2.0.1 is not a tested version; taichimd is tested with 1.3, 1.4" in chosen._untested(
         "quadrants", "2.0.1"
     )
 
 
 @pytest.mark.parametrize(("capability", "loops"), [(8, False), (9, True), (12, True)])
 def test_the_card_says_whether_kernels_loop_on_the_device(monkeypatch, capability, loops):
-    monkeypatch.setattr(runtime, "NAME", "quadrants")
-    monkeypatch.setattr(runtime, "devices", lambda: 1)
-    monkeypatch.setattr(runtime, "attribute", lambda number: capability)
+    monkeypatch.setattr(chosen, "NAME", "quadrants")
+    monkeypatch.setattr(chosen, "devices", lambda: 1)
+    monkeypatch.setattr(chosen, "attribute", lambda number: capability)
     monkeypatch.delenv("TAICHIMD_DEVICE_LOOPS", raising=False)
-    assert runtime._device_loops() is loops
+    assert chosen._device_loops() is loops
     monkeypatch.setenv("TAICHIMD_DEVICE_LOOPS", "0")
-    assert runtime._device_loops() is False
+    assert chosen._device_loops() is False
     monkeypatch.setenv("TAICHIMD_DEVICE_LOOPS", "yes")
     with pytest.raises(BackendError, match="TAICHIMD_DEVICE_LOOPS is 'yes', expected 0 or 1"):
-        runtime._device_loops()
+        chosen._device_loops()
 
 
 def test_steps_without_loops_on_the_device_have_the_same_bits():

@@ -30,7 +30,7 @@ class FakeForceField:
     def __init__(self, name="springs", source=None, strength=SPRING):
         self.name, self.source, self.strength = name, source, strength
         self.cutoff, self.elements, self.citation = 3.0, None, None
-        self.timestep, self.charged = 1.0, False
+        self.timestep, self.charged, self.terms = 1.0, False, ()
 
     def remarks_on_timestep(self, timestep, species):
         return []
@@ -139,6 +139,9 @@ class FakeEngine:
 
     def set_atom_states(self, states):
         assert not states
+
+    def recorder(self):
+        return None
 
     def advance(self, n_steps, timestep):
         if n_steps < 0:

@@ -5,8 +5,11 @@
         --steps 20000 --out validation/results/output_h100.json
 
 Runs of Stillinger-Weber silicon through the command line, each in a process of its own, with kernels in the
-cache: default settings, frames every 100 steps as text and in binary, no frames. Then the text of one frame
-and one row, in this process. Kept in validation/results/: output_cpu.
+cache: default settings, frames every 100 steps as text and in binary, no frames. `start` is the time before
+the first report, `end` that of the picture and the reports after the last step. `x none` compares all but the
+start with the run without frames, `x steps` with the steps alone. Then the text of one frame and rows of the
+table, in this process: `output` is what the run waits for, `in all` the difference to the same run without
+rows, divided by the number of rows. Kept in validation/results/: output_cpu.
 """
 
 import json
@@ -29,7 +32,8 @@ RUNS = {
     "netcdf every 100": ("--frames", "netcdf", "--frames-every", "100"),
     "none": ("--frames", "none"),
 }
-TIMES = ("seconds_since_enter", "compile_seconds", "stepping_seconds", "output_seconds")
+TIMES = ("enter", "start", "steps", "output", "end")
+ROWS_EVERY = 20
 
 
 def main() -> None:
@@ -44,13 +48,20 @@ def main() -> None:
         runs = measured_runs(Path(folder), options)
     report = {
         **common.provenance(), "potential": "Si.sw", "atoms": 8 * options.cells**3, "steps": options.steps,
-        "runs": runs, "frame_of_64000_atoms": text_of_a_frame(), "row": row(options),
+        "runs": runs, "frame_of_64000_atoms": text_of_a_frame(),
+        "rows": [rows(cells, options) for cells in sorted({options.cells, options.cells // 2})],
     }  # fmt: skip
-    for name, found in runs.items():
+    table = [
+        [name, *(f"{one[key]:.2f}" for key in TIMES), f"{one['bytes'] / 1e6:.1f}",
+         f"{one['of_none']:.2f}", f"{one['of_steps']:.2f}"]
+        for name, one in runs.items()
+    ]  # fmt: skip
+    print(common.table(table, ["run", *(f"{name} s" for name in TIMES), "MB", "x none", "x steps"]))
+    for one in report["rows"]:
         print(
-            f"{name:18s}", *(f"{key} {found[key]:8.2f}" for key in TIMES), f"{found['bytes'] / 1e6:8.1f} MB"
+            f"row of {one['atoms']} atoms: output {one['output_ms']:.3f} ms, in all {one['in_all_ms']:.3f} ms"
         )
-    print("frame:", report["frame_of_64000_atoms"], "row:", report["row"])
+    print("frame of 64,000 atoms as text:", report["frame_of_64000_atoms"])
     common.write_json(options.out, report)
 
 
@@ -72,7 +83,13 @@ def measured_runs(folder: Path, options: Any) -> dict[str, dict[str, float]]:
         subprocess.run([*call, *common_part, *own], cwd=folder, check=True, capture_output=True)
         record = json.loads((folder / f"run{number}" / "run.json").read_text())
         size = sum(file.stat().st_size for file in (folder / f"run{number}").glob("trajectory.*"))
-        found[name] = {key: record[key] for key in TIMES} | {"bytes": size}
+        enter, wall = record["seconds_since_enter"], record["wall_seconds"]
+        steps, output = record["stepping_seconds"], record["output_seconds"]
+        times = enter, enter - wall, steps, output, wall - steps - output
+        found[name] = dict(zip(TIMES, times, strict=True)) | {"bytes": size}
+    for one in found.values():
+        after_start, of_none = (run["enter"] - run["start"] for run in (one, found["none"]))
+        one |= {"of_none": after_start / of_none, "of_steps": after_start / one["steps"]}
     return found
 
 
@@ -98,22 +115,33 @@ def text_of_a_frame() -> dict[str, float]:
     }  # fmt: skip
 
 
-def row(options: Any) -> dict[str, float]:
-    """Milliseconds that a row of `thermo.csv` costs beside the steps: runs with many and with few rows."""
+def rows(cells: int, options: Any) -> dict[str, float]:
+    """Milliseconds that a row costs beside the steps, from runs with rows and without, in turn."""
     from ase.build import bulk
 
     from taichimd import Simulation, ThermoTable
 
-    atoms = bulk("Si", cubic=True, a=5.431) * 4
+    atoms = bulk("Si", cubic=True, a=5.431) * cells
+    steps = min(options.steps, 200 * ROWS_EVERY) // ROWS_EVERY * ROWS_EVERY
+    waited, in_all = [], []
     with tempfile.TemporaryDirectory() as folder:
         simulation = Simulation(atoms, "Si.sw", temperature=300.0, backend=options.backend)
         simulation.run(200, every=10)
-        costs = []
         for k in range(5):
+            begin = time.perf_counter()
+            simulation.run(steps, every=steps)
+            without = time.perf_counter() - begin
             with ThermoTable(Path(folder) / f"{k}.csv") as table:
-                found = simulation.run(1000, every=2, observers=[table])
-            costs.append(found.output_seconds / 500 * 1e3)
-    return {"atoms": len(atoms), "ms": statistics.median(costs)}
+                begin = time.perf_counter()
+                found = simulation.run(steps, every=ROWS_EVERY, observers=[table])
+                seconds = time.perf_counter() - begin
+            number = steps / ROWS_EVERY
+            waited.append(found.output_seconds / number * 1e3)
+            in_all.append((seconds - without) / number * 1e3)
+    return {
+        "atoms": len(atoms), "every": ROWS_EVERY, "output_ms": statistics.median(waited),
+        "in_all_ms": statistics.median(in_all),
+    }  # fmt: skip
 
 
 if __name__ == "__main__":

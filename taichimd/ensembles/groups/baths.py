@@ -1,6 +1,6 @@
 """The host's side of baths of groups: a row for each bath of each system, and what a checkpoint keeps of it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -116,6 +116,17 @@ class GroupBaths:
         if self._seen is None:
             self._seen = self.bath.to_numpy().reshape(-1, of.ROW), self.ledger.to_numpy()
         return self._seen
+
+    def show(self, bath: Array | None, ledger: NDArray[np.int64] | None) -> Callable[[], None]:
+        """As of `Baths`."""
+        before = self._seen
+        if bath is not None and ledger is not None:
+            self._seen = bath.reshape(-1, of.ROW), ledger
+
+        def end() -> None:
+            self._seen = before
+
+        return end
 
     def _write(self, values: Array, ledger: NDArray[np.int64]) -> None:
         self._seen = values, ledger

@@ -5,7 +5,6 @@ pieces up, exactly rounded, when the buffer is full. So a sample has the bits of
 whatever the spatial order, the thread count and (quadrants) the backend, and costs one kernel call.
 """
 
-from math import fsum
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from taichimd.core.errors import AnalysisError
 from taichimd.core.runtime import ti
 from taichimd.core.saved import MISSING, saved_array
-from taichimd.program.totals import COLUMNS, LABORATORY, PIECE, Centre, queue_sums
+from taichimd.program.totals import COLUMNS, LABORATORY, PIECE, Centre, column_sums, queue_sums
 from taichimd.system.state import State
 
 BUFFER = 2**19
@@ -64,8 +63,7 @@ class SumSeries:
         if not self._waiting:
             return
         parts = self._buffer.to_numpy().reshape(self._capacity, self._pieces, self.columns)[: self._waiting]
-        for sample in parts:
-            self._rows.append([fsum(column) for column in sample.T.tolist()])
+        self._rows += map(column_sums, parts)
         self._waiting = 0
 
     def rows(self) -> NDArray[np.float64]:

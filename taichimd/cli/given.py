@@ -1,0 +1,39 @@
+"""What a command names, looked at before the runtime is loaded: a mistake is told at once."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from taichimd.forcefields.spec import is_code, split_spec
+from taichimd.settings.declared import Setting
+from taichimd.settings.types import each
+
+
+def look_at(flags: Mapping[str, Any], settings: Mapping[str, Setting]) -> None:
+    """Read the values of some options.
+
+    Raises:
+        SettingsError: one is not what its setting takes.
+    """
+    for name, value in flags.items():
+        if name in settings and value is not None:
+            settings[name].read(value)
+
+
+def look_for(structures: Iterable[str | None] = (), potentials: str | Sequence[str] | None = None) -> None:
+    """Look whether structures, and one or several parameter files, are there.
+
+    Raises:
+        StructureError: a structure is not there.
+        ParameterFileError: a parameter file is not there, or is of a format that is not read.
+    """
+    for structure in structures:
+        if structure is not None and not Path(structure).exists():
+            from taichimd.io.structures import read_noted
+
+            read_noted(structure)
+    for potential in each(potentials or []):
+        if not is_code(potential):
+            from taichimd.forcefields.library import find
+
+            find(split_spec(potential)[0])

@@ -1,0 +1,223 @@
+"""Rows of totals that stay on the device and come to the host together, without waiting for any of them.
+
+    recorder = systems.recorder()
+    recorder.add(report)  # queues the sums over atoms, and a copy of what baths and cells are now
+    systems.advance(100, timestep)
+    recorder.flush()  # `report` is called, and finds the totals of the step at which it was added
+
+On a GPU reports are made while the device does the next steps. Within a report, the systems show step,
+totals, heats and cells of the step at which it was added. They do not show its positions, velocities and
+forces.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from numpy.typing import NDArray
+
+from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
+from taichimd.core.arrays import Array as Matrix
+from taichimd.core.host_copies import on_host
+from taichimd.core.runtime import ti
+from taichimd.program.totals import COLUMNS
+
+MOST_ROWS, MOST_BYTES = 16, 2**24
+"""Of rows that wait on the device."""
+AT_A_TIME = 2
+"""Rows that are reported while the device does the steps to the next row: those that wait become fewer."""
+
+
+class _Kept(Bundle):
+    """What a row needs of baths and cells, and room for that of several rows."""
+
+    bath: Any = Array("f64", "as of `Baths`", "state of the baths")
+    ledger: Any = Array("i64", "as of `Baths`", "energies that they have given")
+    vectors: Any = Array("double_mat", "systems", "cell vectors in rows, angstrom")
+    baths: Any = Array("f64", "rows bath", "room for `bath` of each row")
+    ledgers: Any = Array("i64", "rows ledger", "likewise")
+    cells: Any = Array("double_mat", "rows systems", "likewise")
+    row: Any = Number("i32", "where it goes")
+
+
+@cache
+def _keeping() -> Any:
+    """Kernel: copy what a row needs."""
+
+    @kernel(types_of(ti.f64), kept=_Kept)
+    def keep(kept: Any) -> None:
+        for k in range(kept.bath.shape[0]):
+            kept.baths[kept.row * kept.bath.shape[0] + k] = kept.bath[k]
+        for k in range(kept.ledger.shape[0]):
+            kept.ledgers[kept.row * kept.ledger.shape[0] + k] = kept.ledger[k]
+        for k in range(kept.vectors.shape[0]):
+            kept.cells[kept.row * kept.vectors.shape[0] + k] = kept.vectors[k]
+
+    return keep
+
+
+class RowRoom:
+    """Room on the device for rows of totals of some systems.
+
+    Attributes:
+        rows: how many there is room for.
+        names: sums that a row has.
+    """
+
+    def __init__(self, systems: Any) -> None:
+        self._device, self._baths, self._cells = systems.device, systems.baths, systems.cells
+        self._keeps = not systems.baths.coupling.none
+        self.names = ("totals", "stress") if systems.baths.moves_cell else ("totals",)
+        pieces = systems.device.pieces
+        size = 8 * pieces * sum(COLUMNS[name] for name in self.names)
+        self.rows = rows = max(1, min(MOST_ROWS, MOST_BYTES // size))
+        self._sums = {name: ti.ndarray(ti.f64, rows * pieces * COLUMNS[name]) for name in self.names}
+        if self._keeps:
+            arrays, cells = self._baths.arrays, self._cells.arrays
+            n_bath, n_ledger, n_cells = (one.shape[0] for one in (arrays.bath, arrays.ledger, cells.vectors))
+            self._kept = _Kept(
+                arrays.bath, arrays.ledger, cells.vectors,
+                ti.ndarray(ti.f64, rows * n_bath), ti.ndarray(ti.i64, rows * n_ledger),
+                ti.ndarray(types_of(ti.f64)["double_mat"], rows * n_cells), 0,
+            )  # fmt: skip
+
+    def queue(self, row: int) -> None:
+        """Queue the sums of the present state; does not wait."""
+        for name, sums in self._sums.items():
+            self._device.queue_sums(name, sums, row)
+        if self._keeps:
+            self._kept.row = row
+            self._device.call(_keeping(), self._kept)
+
+    def fetch(self, rows: int) -> list[dict[str, NDArray[Any]]]:
+        """What the first rows hold: (pieces, columns) sums by name, "bath", "ledger" and "cells"."""
+        arrays = dict(self._sums)
+        if self._keeps:
+            arrays |= {"bath": self._kept.baths, "ledger": self._kept.ledgers, "cells": self._kept.cells}
+        found = {}
+        for name, array in arrays.items():
+            each = array.shape[0] // self.rows
+            values = on_host(array, rows * each)
+            shape = (rows, -1, COLUMNS[name]) if name in COLUMNS else (rows, each, *values.shape[1:])
+            found[name] = values.reshape(shape)
+        return [{name: values[row] for name, values in found.items()} for row in range(rows)]
+
+
+@dataclass
+class Row:
+    """Totals of all systems at a step.
+
+    Attributes:
+        step: the step. stopped: systems that had diverged. charge_iterations: as of a `Thermo`.
+        reports: called when it is reported.
+        values: what `RowRoom.fetch` found; None while it is on the device.
+    """
+
+    step: int
+    stopped: dict[int, Any]
+    charge_iterations: int | None
+    reports: list[Callable[[], None]]
+    values: dict[str, NDArray[Any]] | None = None
+    sums: dict[str, Matrix] = field(default_factory=dict)
+
+
+class Recorder:
+    """Has totals reported later than the steps at which they were, in their order.
+
+    Args:
+        systems: whose totals.
+        while_busy: whether to report while the device does steps.
+    """
+
+    def __init__(self, systems: Any, while_busy: bool) -> None:
+        self._systems = systems
+        self._on_device: list[Row] = []
+        self._fetched: deque[Row] = deque()
+        self._error: Exception | None = None
+        if while_busy:
+            systems.device.meanwhile = self._meanwhile
+
+    def add(self, report: Callable[[], None]) -> None:
+        """Have the totals of the present state reported later.
+
+        Raises:
+            Exception: what an earlier report has raised; nothing is reported after it.
+        """
+        self._raise()
+        systems = self._systems
+        if not self._on_device or self._on_device[-1].step != systems.step:
+            if len(self._on_device) == systems.row_room.rows:
+                self._fetch()
+            systems.evaluate()
+            systems.row_room.queue(len(self._on_device))
+            self._on_device.append(
+                Row(systems.step, dict(systems.stopped), systems.device.charge_iterations(), [])
+            )
+        self._on_device[-1].reports.append(report)
+
+    def flush(self) -> None:
+        """Have everything reported now.
+
+        Raises:
+            Exception: as of `add`.
+        """
+        self._fetch()
+        while self._fetched and self._error is None:
+            self._report()
+        self._raise()
+
+    def close(self) -> None:
+        """Report no more."""
+        self._systems.device.meanwhile = None
+        self._on_device.clear()
+        self._fetched.clear()
+
+    def _fetch(self) -> None:
+        rows = self._on_device
+        if rows:
+            for row, values in zip(rows, self._systems.row_room.fetch(len(rows)), strict=True):
+                row.values = values
+            self._fetched.extend(rows)
+            self._on_device = []
+
+    def _meanwhile(self) -> None:
+        """Report some rows; an error waits until the steps are done."""
+        for _ in range(min(AT_A_TIME, len(self._fetched))):
+            if self._error is None:
+                self._report()
+
+    def _report(self) -> None:
+        row = self._fetched.popleft()
+        try:
+            with _shown(self._systems, row):
+                for report in row.reports:
+                    report()
+        except Exception as error:
+            self._error = error
+
+    def _raise(self) -> None:
+        if self._error is not None:
+            self._on_device.clear()
+            self._fetched.clear()
+            raise self._error
+
+
+@contextmanager
+def _shown(systems: Any, row: Row) -> Iterator[None]:
+    """Within, the systems show the totals of a row."""
+    assert row.values is not None
+    before = systems.step, systems.stopped
+    systems.step, systems.stopped, systems.shown = row.step, row.stopped, row
+    for name in systems.row_room.names:
+        row.sums[name] = systems.device.sums_of_pieces(row.values[name])
+    baths = systems.baths.show(row.values.get("bath"), row.values.get("ledger"))
+    cells = systems.cells.show(row.values.get("cells"))
+    try:
+        yield
+    finally:
+        (systems.step, systems.stopped), systems.shown = before, None
+        baths()
+        cells()
