@@ -1,6 +1,6 @@
 """What a command names, looked at before the runtime is loaded: a mistake is told at once."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ def look_at(flags: Mapping[str, Any], settings: Mapping[str, Setting]) -> None:
             settings[name].read(value)
 
 
-def look_for(structures: Iterable[str | None] = (), potentials: str | Sequence[str] | None = None) -> None:
+def look_for(structures: Iterable[str | None] = (), potentials: str | list[str] | None = None) -> None:
     """Look whether structures, and one or several parameter files, are there.
 
     Raises:

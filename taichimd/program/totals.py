@@ -69,7 +69,7 @@ def piece_adder(what: str, shared: bool) -> Any:
     columns, parts, lanes = COLUMNS[what], PARTS[what], WARP if shared else 1
 
     @ti.func
-    def of_totals(i, v, inverse, kinetic, of: ti.template()):
+    def of_totals(i, v, inverse, kinetic, of: ti.template()):  # type: ignore[valid-type]
         part = ti.Vector.zero(ti.f64, parts)
         part[0], part[1] = of.energy[i], kinetic
         for c in ti.static(range(9)):
@@ -77,7 +77,7 @@ def piece_adder(what: str, shared: bool) -> Any:
         return part
 
     @ti.func
-    def of_heat(i, v, inverse, kinetic, of: ti.template()):
+    def of_heat(i, v, inverse, kinetic, of: ti.template()):  # type: ignore[valid-type]
         part, e = ti.Vector.zero(ti.f64, parts), kinetic + of.energy[i]
         for a in ti.static(range(3)):
             for c in ti.static(range(3)):
@@ -87,7 +87,7 @@ def piece_adder(what: str, shared: bool) -> Any:
         return part
 
     @ti.func
-    def of_stress(i, v, inverse, kinetic, of: ti.template()):
+    def of_stress(i, v, inverse, kinetic, of: ti.template()):  # type: ignore[valid-type]
         part = ti.Vector.zero(ti.f64, parts)
         for k in ti.static(range(6)):
             a, c = ti.static(VOIGT[0][k], VOIGT[1][k])
