@@ -2,7 +2,8 @@
 
     python -m validation.benchmarks.starting --out validation/results/starting_cpu.json
 
-`--runtimes quadrants taichi` measures both runtimes, `--atoms 8000` is the size for a GPU. Each case is
+`--runtimes quadrants taichi` measures both runtimes, `--atoms 8000` is the size for a GPU. `--larger 64000` runs
+a crystal of that size twice with the same cache: which kernels compile again for more atoms? Each case is
 `taichimd run` of 100 steps in a process of its own: with an empty cache of kernels (`cold`), then `--repeats`
 times with the cache that this has left (`warm`), then with `TAICHIMD_WARM_START=0` (`traced`). CPU seconds
 are user and system time of the process and its children. `same` says whether all runs of a case wrote
@@ -63,8 +64,10 @@ def run(structure: Path, case: str, folder: Path, environment: dict[str, str]) -
     return {"wall_s": wall, "cpu_s": cpu}
 
 
-def measure(case: str, runtime: str, atoms: int, repeats: int, folder: Path) -> dict[str, Any]:
-    """The runs of one case with a cache of its own."""
+def measure(
+    case: str, runtime: str, atoms: int, repeats: int, folder: Path, larger: int | None = None
+) -> dict[str, Any]:
+    """The runs of one case with a cache of its own, then two of a larger crystal."""
     structure = folder / "structure.xyz"
     system = crystal(CASES[case][0], atoms)
     write(structure, system, format="extxyz")
@@ -88,6 +91,12 @@ def measure(case: str, runtime: str, atoms: int, repeats: int, folder: Path) -> 
         "warm": middle,
         "traced": traced,
     }
+    if larger is not None:
+        big = folder / "larger.xyz"
+        more = crystal(CASES[case][0], larger)
+        write(big, more, format="extxyz")
+        runs = [run(big, case, folder / f"larger{k}", environment) for k in range(2)]
+        found |= {"larger_atoms": len(more), "larger_first": runs[0], "larger_again": runs[1]}
     return found | {"warm_all": warm, "same": same}
 
 
@@ -98,12 +107,13 @@ def main() -> None:
     parser.add_argument("--runtimes", nargs="+", choices=("quadrants", "taichi"), default=["quadrants"])
     parser.add_argument("--atoms", type=int, default=1000)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--larger", type=int, help="atoms of a larger crystal that runs with the same cache")
     asked = parser.parse_args()
     results, rows = [], []
     for runtime in asked.runtimes:
         for case in asked.cases:
             with tempfile.TemporaryDirectory() as folder:
-                one = measure(case, runtime, asked.atoms, asked.repeats, Path(folder))
+                one = measure(case, runtime, asked.atoms, asked.repeats, Path(folder), asked.larger)
             one["load"] = os.getloadavg()[0]
             results.append(one)
             seconds = [
@@ -111,6 +121,9 @@ def main() -> None:
             ]
             rows.append([case, runtime, str(one["atoms"]), *seconds, str(one["same"]), f"{one['load']:.1f}"])
             print(" ".join(rows[-1]), flush=True)
+            if asked.larger:
+                told = [f"{one[f'larger_{name}']['wall_s']:.1f} s" for name in ("first", "again")]
+                print(f"  {one['larger_atoms']} atoms: first {told[0]}, again {told[1]}", flush=True)
     names = [f"{name} {key}" for name in ("cold", "warm", "traced") for key in ("wall s", "CPU s")]
     print(common.table(rows, ["case", "runtime", "atoms", *names, "same bits", "load"]))
     if asked.out:
