@@ -2,8 +2,8 @@
 
     python -m validation.benchmarks.starting --out validation/results/starting_cpu.json
 
-`--runtimes quadrants taichi` measures both runtimes, `--atoms 8000` is the size for a GPU. `--larger 64000` runs
-a crystal of that size twice with the same cache: which kernels compile again for more atoms? Each case is
+`--runtimes quadrants taichi` measures both runtimes, `--atoms 8000` is the size for a GPU. `--larger 64000`
+runs a crystal of that size twice with the same cache: what compiles again for more atoms? Each case is
 `taichimd run` of 100 steps in a process of its own: with an empty cache of kernels (`cold`), then `--repeats`
 times with the cache that this has left (`warm`), then with `TAICHIMD_WARM_START=0` (`traced`). CPU seconds
 are user and system time of the process and its children. `same` says whether all runs of a case wrote
