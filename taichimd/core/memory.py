@@ -21,6 +21,12 @@ def free_memory() -> int | None:
     return free_bytes() if backend() == "cuda" else _free_host()
 
 
+def fits(size: int, numbers: int) -> bool:
+    """Whether arrays of `size` bytes in all, of at most `numbers` numbers each, fit, as `require` asks."""
+    free = free_memory()
+    return numbers <= LARGEST and (free is None or size <= SHARE * free)
+
+
 def require(size: int, numbers: int, what: str, cure: str) -> None:
     """Refuse arrays of `size` bytes in all, of at most `numbers` numbers each, that do not fit.
 
@@ -47,8 +53,13 @@ def bytes_of_number(dtype: Any) -> int:
 
 
 def bytes_of(*arrays: Any) -> int:
-    """Bytes that arrays of the runtime hold."""
-    return sum(prod(a.shape) * prod(a.element_shape) * bytes_of_number(a.dtype) for a in arrays)
+    """Bytes that arrays of the runtime hold, or tuples of them."""
+    return sum(
+        bytes_of(*a)
+        if isinstance(a, tuple)
+        else prod(a.shape) * prod(a.element_shape) * bytes_of_number(a.dtype)
+        for a in arrays
+    )
 
 
 def array(dtype: Any, n: int, what: str, size: int, cure: str) -> Any:

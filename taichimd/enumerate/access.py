@@ -8,25 +8,20 @@ from taichimd.core.runtime import DeviceFunction, ti
 from taichimd.enumerate.parameters import reader
 from taichimd.enumerate.terms import Terms
 from taichimd.neighbours.kernels import through_image
-from taichimd.neighbours.rows import slot
-
-
-@ti.func
-def neighbour(entry, shift_bits):
-    """Sorted index of the neighbour in an entry."""
-    return entry >> shift_bits
+from taichimd.neighbours.pages import read
+from taichimd.neighbours.rows import neighbour
 
 
 @ti.func
 def distance_vector(entry, shift_bits, x, pos: ti.template(), shifts: ti.template()):
     """r_ij = r_j - r_i for an entry of an atom at x, through the right image."""
-    return through_image(pos[entry >> shift_bits] - x, entry, shift_bits, shifts)
+    return through_image(pos[neighbour(entry, shift_bits)] - x, entry, shift_bits, shifts)
 
 
 @ti.func
 def straight_vector(entry, shift_bits, x, pos: ti.template(), shifts: ti.template()):
     """The same without a branch: the image 0 has the vector zero."""
-    return (pos[entry >> shift_bits] - x) + shifts[entry & ((1 << shift_bits) - 1)]
+    return (pos[neighbour(entry, shift_bits)] - x) + shifts[entry & ((1 << shift_bits) - 1)]
 
 
 @ti.func
@@ -107,7 +102,7 @@ def access(terms: Terms, real: Any, layout: int) -> Access:
     @ti.func
     def visit(i, s, x, n, width, shift_bits, rows: ti.template()):
         """Entry s of atom i at x: distance vector, its square, kind of the neighbour."""
-        entry = rows.entries[slot(i, s, n, width, layout)]
+        entry = read(rows.entries, i, s, n, width, layout)
         # Positions may be float64 where terms are float32: the difference is taken before it is rounded.
         d = ti.cast(distance_vector(entry, shift_bits, x, rows.pos, rows.shifts), real)
         return d, d.dot(d), kind_of(rows.kind, neighbour(entry, shift_bits))
@@ -115,7 +110,7 @@ def access(terms: Terms, real: Any, layout: int) -> Access:
     @ti.func
     def neighbour_of(i, s, n, width, shift_bits, rows: ti.template()):
         """The atom of entry s of atom i."""
-        return neighbour(rows.entries[slot(i, s, n, width, layout)], shift_bits)
+        return neighbour(read(rows.entries, i, s, n, width, layout), shift_bits)
 
     @ti.func
     def reach2(table: ti.template(), shared, a, b):

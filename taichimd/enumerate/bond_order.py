@@ -13,6 +13,7 @@ from taichimd.core.runtime import DeviceFunction, ti
 from taichimd.enumerate.access import access, slope_vector
 from taichimd.enumerate.live import following
 from taichimd.enumerate.terms import BondOrder, Terms
+from taichimd.neighbours.pages import add_vector, set_vector, vector_at
 from taichimd.neighbours.rows import slot
 
 
@@ -122,7 +123,7 @@ def bond_order_loops(terms: Terms, real: Any, layout: int) -> BondOrderLoops:
                     u, u_r, u_zeta = functions.bond(r_s, w, dw, own, p)
                     energy += 0.5 * u
                     slope = 0.5 * u_zeta
-                    kept.partial[slot(i, s, n, width, layout)] += (0.5 * u_r * inverse_s) * d_s
+                    add_vector(kept.partial, slot(i, s, n, width, layout), (0.5 * u_r * inverse_s) * d_s)
                 kept.zeta[slot(i, s, n, width, layout)] = slope
             s = following(mask, s + 1, m)
         return energy
@@ -141,7 +142,7 @@ def bond_order_loops(terms: Terms, real: Any, layout: int) -> BondOrderLoops:
                 r_s = ti.sqrt(r2_s)
                 inverse_s = 1.0 / r_s
                 slope_s = kept.zeta[slot(i, s, n, width, layout)]
-                own = kept.partial[slot(i, s, n, width, layout)]
+                own = vector_at(kept.partial, slot(i, s, n, width, layout))
                 t = following(mask, s + 1, m)
                 while t < m:
                     d_t, r2_t, c = look.visit(i, t, x, n, width, shift_bits, rows)
@@ -157,9 +158,11 @@ def bond_order_loops(terms: Terms, real: Any, layout: int) -> BondOrderLoops:
                         z = third.both(r_s, r_t, cosine, p, q)
                         g_s, g_t, g_cos = third.zeta_slopes(w_s, dw_s, w_t, dw_t, slope_s, kept.zeta[at], z)
                         own += slope_vector(g_s, g_cos, cosine, d_s, inverse_s, d_t, inverse_t)
-                        kept.partial[at] += slope_vector(g_t, g_cos, cosine, d_t, inverse_t, d_s, inverse_s)
+                        add_vector(
+                            kept.partial, at, slope_vector(g_t, g_cos, cosine, d_t, inverse_t, d_s, inverse_s)
+                        )
                     t = following(mask, t + 1, m)
-                kept.partial[slot(i, s, n, width, layout)] = own
+                set_vector(kept.partial, slot(i, s, n, width, layout), own)
             s = following(mask, s + 1, m)
 
     return BondOrderLoops(bonds, forces)

@@ -16,6 +16,7 @@ from taichimd.enumerate.access import access, slope_vector
 from taichimd.enumerate.bond_order import third_bodies
 from taichimd.enumerate.live import BITS, marked
 from taichimd.enumerate.terms import Terms
+from taichimd.neighbours.pages import set_vector
 from taichimd.neighbours.rows import ATOM_MAJOR, slot
 
 MAX_IN_REGISTERS = 4
@@ -84,7 +85,7 @@ def compact_function(terms: Terms, real: Any, layout: int) -> Any:
                     mask = marked(mask, s)
                 elif s < m and width > BITS:
                     mask = marked(mask, s)
-                    kept.partial[slot(i, s, n, width, layout)] = vec(0.0)
+                    set_vector(kept.partial, slot(i, s, n, width, layout), vec(0.0))
         energy = 0.0
         if found <= MAX_IN_REGISTERS:
             inverse, w, dw, zeta, slope = reals(0.0), reals(0.0), reals(0.0), reals(0.0), reals(0.0)
@@ -121,7 +122,7 @@ def compact_function(terms: Terms, real: Any, layout: int) -> Any:
                     out[t, c] += to_t[c]
             for k in ti.static(range(MAX_IN_REGISTERS)):
                 if k < found:
-                    kept.partial[slot(i, place[k], n, width, layout)] = row(out, k)
+                    set_vector(kept.partial, slot(i, place[k], n, width, layout), row(out, k))
         return found, mask, energy
 
     return compact

@@ -14,6 +14,7 @@ from taichimd.enumerate.access import access, slope_vector
 from taichimd.enumerate.bond_order import third_bodies
 from taichimd.enumerate.live import following
 from taichimd.enumerate.terms import Terms
+from taichimd.neighbours.pages import set_vector
 from taichimd.neighbours.rows import slot
 
 MAX_IN_ARRAYS = 8
@@ -83,7 +84,7 @@ def crowded_function(terms: Terms, real: Any, layout: int) -> Any:
                 g_s, g_t, g_cos = third.zeta_slopes(w[s], dw[s], w[t], dw[t], zeta[s], zeta[t], z)
                 own += slope_vector(g_s, g_cos, cosine, d_s, inverse[s], d_t, inverse[t])
                 add_row(out, t, slope_vector(g_t, g_cos, cosine, d_t, inverse[t], d_s, inverse[s]))
-            kept.partial[slot(i, place[s], n, width, layout)] = own
+            set_vector(kept.partial, slot(i, place[s], n, width, layout), own)
         return energy
 
     return crowded

@@ -26,6 +26,7 @@ from taichimd.enumerate.crowded import MAX_IN_ARRAYS, crowded_function
 from taichimd.enumerate.live import BITS, following, marked
 from taichimd.enumerate.reproducible_sum import pair_sums
 from taichimd.enumerate.terms import Terms
+from taichimd.neighbours.pages import add_vector, set_vector, vector_at
 from taichimd.neighbours.rows import ATOM_MAJOR, slot
 
 AHEAD = 2
@@ -47,6 +48,12 @@ class AtomFunctions:
     gather: DeviceFunction
     pairs: DeviceFunction | None = None
     compact: bool = False
+
+
+def zeta_from(terms: Terms, layout: int, straight: bool) -> int:
+    """Slots of a row from which `gather_functions` use `zeta`; atoms with fewer neighbours are done in registers and arrays."""
+    compact = straight and terms.bond_order is not None and terms.one_species and terms.pair is None
+    return MAX_IN_ARRAYS + 1 if compact and layout != ATOM_MAJOR else 0
 
 
 @cache
@@ -156,7 +163,7 @@ def gather_functions(terms: Terms, real: Any, term: Any, layout: int, straight: 
                     energy += 0.5 * u
             if r2 < reach2 or width > BITS:
                 mask = marked(mask, s)
-                kept.partial[slot(i, s, n, width, layout)] = own
+                set_vector(kept.partial, slot(i, s, n, width, layout), own)
                 if ti.static(has_bond):
                     kept.zeta[slot(i, s, n, width, layout)] = 0.0
         return mask, energy
@@ -175,7 +182,7 @@ def gather_functions(terms: Terms, real: Any, term: Any, layout: int, straight: 
             if r2_s < look.reach2(kept.body_table, shared, a, b):
                 r_s = ti.sqrt(r2_s)
                 inverse_s = 1.0 / r_s
-                own = kept.partial[slot(i, s, n, width, layout)]
+                own = vector_at(kept.partial, slot(i, s, n, width, layout))
                 t = following(mask, s + 1, m)
                 while t < m:
                     d_t, r2_t, c = look.visit(i, t, x, n, width, shift_bits, rows)
@@ -189,16 +196,18 @@ def gather_functions(terms: Terms, real: Any, term: Any, layout: int, straight: 
                         energy += h
                         own += slope_vector(h_s, h_cos, cosine, d_s, inverse_s, d_t, inverse_t)
                         at = slot(i, t, n, width, layout)
-                        kept.partial[at] += slope_vector(h_t, h_cos, cosine, d_t, inverse_t, d_s, inverse_s)
+                        add_vector(
+                            kept.partial, at, slope_vector(h_t, h_cos, cosine, d_t, inverse_t, d_s, inverse_s)
+                        )
                     t = following(mask, t + 1, m)
-                kept.partial[slot(i, s, n, width, layout)] = own
+                set_vector(kept.partial, slot(i, s, n, width, layout), own)
             s = following(mask, s + 1, m)
         return energy
 
     @ti.func
     def stored(partial: ti.template(), at):
         """What is summed is float64 in "mixed", too."""
-        return ti.cast(partial[at], real)
+        return ti.cast(vector_at(partial, at), real)
 
     @ti.func
     def gather(i, n, width, shift_bits, rows: ti.template(), kept: ti.template(), want: ti.template()):

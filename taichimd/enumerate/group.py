@@ -3,11 +3,13 @@
 from dataclasses import dataclass
 from typing import Any
 
-from taichimd.core.arguments import Selection, View, device_helper
+from taichimd.core.arguments import Array, Selection, View, device_helper
 from taichimd.core.runtime import DeviceFunction
 from taichimd.enumerate.terms import ByTuple, Terms
-from taichimd.neighbours.near_list import GroupArrays
+from taichimd.neighbours.near_list import GroupArrays, Kept
+from taichimd.neighbours.pages import in_pages
 from taichimd.neighbours.rows import NearRows, Rows
+from taichimd.neighbours.tuple_arrays import Tuples
 
 PARTICLE = ByTuple()
 """No term by tuple."""
@@ -24,6 +26,7 @@ class Group:
         threads_per_atom: threads that share an atom of a pair term.
         all_pairs: visit all pairs instead of neighbours.
         near_list: whether force loops read a near list or the Verlet list itself.
+        pages: number of arrays that hold the rows of long lists (`neighbours.pages`).
     """
 
     terms: Terms
@@ -32,6 +35,7 @@ class Group:
     threads_per_atom: int = 1
     all_pairs: bool = False
     near_list: bool = True
+    pages: int = 1
 
     @property
     def in_moments(self) -> bool:
@@ -81,6 +85,11 @@ class Group:
         parts: dict[str, Any] = {
             name: GroupArrays.fields[name].only(*names) for name, names in fields.items() if names
         }
+        if self.pair_rows:
+            parts["tuples"] = in_pages(Tuples, tuple(fields["tuples"]), "tuples", self.pages)
+        if self.pages > 1 and "partial" in fields["kept"]:
+            own = {"partial": (Array("term", "n width", "a component of dU_i/dr_ij, eV/angstrom"),) * 3}
+            parts["kept"] = Kept.only(*fields["kept"], **own)
         if self.terms.passes:
             own = GroupArrays.fields["own"]
             parts["own"] = tuple(own for _ in self.terms.passes.function.arrays)

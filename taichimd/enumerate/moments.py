@@ -26,11 +26,11 @@ from functools import cache
 from typing import Any
 
 from taichimd.core.runtime import NAME, computed_in, ti
-from taichimd.enumerate.access import access, distance_vector, neighbour
+from taichimd.enumerate.access import access, distance_vector
 from taichimd.enumerate.gather import AtomFunctions
 from taichimd.enumerate.live import following, marked
 from taichimd.enumerate.terms import MOMENTS, Terms
-from taichimd.neighbours.rows import ATOM_MAJOR, slot
+from taichimd.neighbours.rows import ATOM_MAJOR, neighbour, slot
 
 AHEAD = 4
 """Entries that a thread of a GPU reads at a time: their latencies pass together."""

@@ -21,7 +21,8 @@ from taichimd.neighbours.control import Control
 from taichimd.neighbours.kernels import through_image
 from taichimd.neighbours.limits import PAIRS, SKIN, limit_of
 from taichimd.neighbours.packed import opposite, squared, to_neighbour
-from taichimd.neighbours.rows import body_layout, row_layout, slot
+from taichimd.neighbours.pages import read
+from taichimd.neighbours.rows import body_layout, neighbour, row_layout
 from taichimd.neighbours.scan import scan, scan_ends
 from taichimd.neighbours.tuple_arrays import (
     entry_at,
@@ -65,8 +66,8 @@ def tuple_lists_function(group: Group, real: Any, term: Any, backend: str) -> An
 
     @ti.func
     def visit(i, s, x, n, width, shift_bits, rows: ti.template()):
-        entry = rows.entries[slot(i, s, n, width, layout)]
-        d = through_image(rows.pos[entry >> shift_bits] - x, entry, shift_bits, rows.shifts)
+        entry = read(rows.entries, i, s, n, width, layout)
+        d = through_image(rows.pos[neighbour(entry, shift_bits)] - x, entry, shift_bits, rows.shifts)
         return entry, d.dot(d)
 
     @ti.func
@@ -75,7 +76,7 @@ def tuple_lists_function(group: Group, real: Any, term: Any, backend: str) -> An
 
         Of an atom and its image, the positive.
         """
-        j = entry >> shift_bits
+        j = neighbour(entry, shift_bits)
         code = entry & ((1 << shift_bits) - 1)
         return j > i or (j == i and 2 * code < (1 << shift_bits))
 
@@ -83,7 +84,7 @@ def tuple_lists_function(group: Group, real: Any, term: Any, backend: str) -> An
     def listed(i, entry, n, shift_bits, kind: ti.template(), limits2: ti.template(), places: ti.template()):
         """Whether a pair is within its cutoff and the inner skin."""
         apart = to_neighbour(opposite(places[i]), entry, n, shift_bits, places)
-        return squared(apart) < limit_of(PAIRS, i, entry >> shift_bits, n_kinds, kind, limits2)
+        return squared(apart) < limit_of(PAIRS, i, neighbour(entry, shift_bits), n_kinds, kind, limits2)
 
     @ti.func
     def accepted(r2_s, r2_t, a, b, c, table: ti.template(), shared, skin):
@@ -109,10 +110,10 @@ def tuple_lists_function(group: Group, real: Any, term: Any, backend: str) -> An
         found = 0
         for s in range(m):
             entry_s, r2_s = visit(i, s, x, n, near_width, shift_bits, near)
-            b = look.kind_of(near.kind, entry_s >> shift_bits)
+            b = look.kind_of(near.kind, neighbour(entry_s, shift_bits))
             for u in range(s + 1, m):
                 entry_u, r2_u = visit(i, u, x, n, near_width, shift_bits, near)
-                c = look.kind_of(near.kind, entry_u >> shift_bits)
+                c = look.kind_of(near.kind, neighbour(entry_u, shift_bits))
                 if accepted(ti.cast(r2_s, term), ti.cast(r2_u, term), a, b, c, table, shared, skin):
                     if ti.static(store):
                         place = triplet_at(at + found, n, t)
@@ -129,7 +130,7 @@ def tuple_lists_function(group: Group, real: Any, term: Any, backend: str) -> An
             if ti.static(has_pair):
                 width, shift_bits = rows.width, rows.shift_bits
                 for s in range(rows.count[i]):
-                    entry = rows.entries[slot(i, s, n, width, layout_of_pairs)]
+                    entry = read(rows.entries, i, s, n, width, layout_of_pairs)
                     if listed(i, entry, n, shift_bits, rows.kind, g.near.limits2, g.near.places):
                         with_it += 1
                         if owned(i, entry, shift_bits):
@@ -152,7 +153,7 @@ def tuple_lists_function(group: Group, real: Any, term: Any, backend: str) -> An
             if ti.static(has_pair):
                 pair, mine = t.firsts[i], t.firsts[n + i]
                 for s in range(rows.count[i]):
-                    entry = rows.entries[slot(i, s, n, width, layout_of_pairs)]
+                    entry = read(rows.entries, i, s, n, width, layout_of_pairs)
                     near = listed(i, entry, n, shift_bits, rows.kind, g.near.limits2, g.near.places)
                     if near and owned(i, entry, shift_bits):
                         t.tuples[3 * pair] = i
@@ -170,7 +171,7 @@ def tuple_lists_function(group: Group, real: Any, term: Any, backend: str) -> An
                 n, t = g.n, g.tuples
                 shift_bits = rows.shift_bits
                 i, entry = t.tuples[3 * pair], t.tuples[3 * pair + 1]
-                j = entry >> shift_bits
+                j = neighbour(entry, shift_bits)
                 mask = (1 << shift_bits) - 1
                 # Behind the pairs that j owns.
                 at = (

@@ -26,7 +26,11 @@ from taichimd.enumerate.live import BITS, following, marked
 from taichimd.enumerate.reproducible_sum import ALL, FORCE, pair_sums
 from taichimd.enumerate.terms import Terms
 from taichimd.enumerate.threads_per_atom import atom_sums
+<<<<<<< HEAD
 from taichimd.enumerate.triplet_values import angle_values, bond_order_values
+=======
+from taichimd.neighbours.pages import add_vector, set_vector
+>>>>>>> 700c890b (Lists that one array cannot hold are in several; memory of spare copies is given back; drivers of memory, large systems and a long liquid)
 from taichimd.neighbours.rows import ATOM_MAJOR, CHUNK, slot, whole_warps
 from taichimd.neighbours.tuple_arrays import (
     entry_at,
@@ -246,7 +250,7 @@ def triplet_tuples(terms: Terms, real: Any, term: Any, layout: int) -> TripletTu
             d, r2, b = look.visit(i, s, x, n, width, shift_bits, rows)
             u, u_zeta, radial = value.bond(ti.sqrt(r2), kept.zeta[at], a, b, kept.body_table)
             energy += u
-            kept.partial[at] += radial * d
+            add_vector(kept.partial, at, radial * d)
             kept.zeta[at] = u_zeta
             s = following(kept.live[i], s + 1, m)
         return energy
@@ -262,7 +266,7 @@ def triplet_tuples(terms: Terms, real: Any, term: Any, layout: int) -> TripletTu
             _, r2, b = look.visit(i, s, x, n, width, shift_bits, rows)
             if r2 < look.reach2(kept.body_table, shared, a, b) or width > BITS:
                 mask = marked(mask, s)
-                kept.partial[slot(i, s, n, width, layout)] = vec(0.0)
+                set_vector(kept.partial, slot(i, s, n, width, layout), vec(0.0))
                 if ti.static(is_bond_order):
                     kept.zeta[slot(i, s, n, width, layout)] = 0.0
         return mask
@@ -274,8 +278,8 @@ def triplet_tuples(terms: Terms, real: Any, term: Any, layout: int) -> TripletTu
         for record in range(t.firsts[2 * n + i], t.firsts[2 * n + i + 1]):
             s, u = slots_of(record, n, t)
             k = 2 * (record - triplets_begin(n, t))
-            partial[slot(i, s, n, width, layout)] += t.slopes[k]
-            partial[slot(i, u, n, width, layout)] += t.slopes[k + 1]
+            add_vector(partial, slot(i, s, n, width, layout), t.slopes[k])
+            add_vector(partial, slot(i, u, n, width, layout), t.slopes[k + 1])
             if ti.static(want == ALL):
                 energy += t.values[value_at(record, n, t)]
         return energy

@@ -9,7 +9,9 @@ more than all the rest.
 from taichimd.core.runtime import DeviceFunction, ti
 from taichimd.neighbours.limits import LARGEST, LARGEST_PAIR, PAIRS, limit_of
 from taichimd.neighbours.packed import opposite, squared, to_neighbour
-from taichimd.neighbours.rows import ATOM_MAJOR, insert, slot
+from taichimd.neighbours.pages import read as read_entry
+from taichimd.neighbours.pages import write
+from taichimd.neighbours.rows import ATOM_MAJOR, insert, neighbour, slot
 from taichimd.neighbours.tuple_arrays import pair_width
 
 RUN = 16
@@ -30,7 +32,9 @@ def cut_function(n_kinds: int, ordered: bool, pair_rows: bool) -> DeviceFunction
         """Square below which the distance of an entry is to be."""
         below = largest
         if ti.static(n_kinds > 1):
-            below = limit_of(begin, i, entry >> g.verlet.shift_bits, n_kinds, g.verlet.kind, g.near.limits2)
+            below = limit_of(
+                begin, i, neighbour(entry, g.verlet.shift_bits), n_kinds, g.verlet.kind, g.near.limits2
+            )
         return below
 
     @ti.func
@@ -58,7 +62,7 @@ def cut_function(n_kinds: int, ordered: bool, pair_rows: bool) -> DeviceFunction
             for k in range(RUN):
                 # What is not there reads as the last entry, and is below no limit.
                 there_is = first + k < m
-                entry = g.verlet.entries[slot(i, ti.min(first + k, m - 1), n, width, ATOM_MAJOR)]
+                entry = read_entry(g.verlet.entries, i, ti.min(first + k, m - 1), n, width, ATOM_MAJOR)
                 read[k] = entry
                 apart[k] = to_neighbour(here, entry, n, bits, g.near.places)
                 below[k] = ti.select(there_is, limit(0, largest, i, entry, g), -1)
@@ -72,7 +76,7 @@ def cut_function(n_kinds: int, ordered: bool, pair_rows: bool) -> DeviceFunction
                 kept += ti.cast(r2[k] < below[k], ti.i32)
                 if ti.static(pair_rows):
                     if pairs < pair_width(n, g.tuples):
-                        g.tuples.tuples[slot(i, pairs, n, pair_width(n, g.tuples), ATOM_MAJOR)] = read[k]
+                        write(g.tuples.tuples, i, pairs, n, pair_width(n, g.tuples), ATOM_MAJOR, read[k])
                     pairs += ti.cast(r2[k] < below_pair[k], ti.i32)
         if ti.static(ordered):
             for s in range(1, ti.min(kept, near_width)):

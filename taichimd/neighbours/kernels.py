@@ -13,6 +13,7 @@ from typing import Any
 from taichimd.core.arguments import Kernel, kernel, types_of
 from taichimd.core.runtime import DeviceFunction, ti
 from taichimd.neighbours.control import CONTROL, MAX_GROUPS, NONE, Control
+from taichimd.neighbours.pages import in_pages
 from taichimd.neighbours.rows import VerletRows
 from taichimd.neighbours.scan import scan, scan_ends
 from taichimd.neighbours.search.bins import LEFT
@@ -54,6 +55,7 @@ def list_kernels(real: Any, how: Search, layout: int, carried: int = 0) -> ListK
         carried: number of arrays that contributions keep with the atoms.
     """
     more = (CARRIED,) * carried
+    rows_of_list = in_pages(VerletRows, tuple(VerletRows.fields), "entries", how.pages)
     types = types_of(real, searched=how.real)
     ivec = types["ivec"]
     find = search_functions(how, layout)
@@ -160,7 +162,7 @@ def list_kernels(real: Any, how: Search, layout: int, carried: int = 0) -> ListK
         fill_rows(n, searching, rows, control, atoms.ident, sort)
 
     @kernel(
-        types, graph=True, atoms=Atoms, own=more, old=SPARE_ATOMS, old_own=more, rows=VerletRows, control=CONTROL,
+        types, graph=True, atoms=Atoms, own=more, old=SPARE_ATOMS, old_own=more, rows=rows_of_list, control=CONTROL,
         sort=how.sorted,
     )  # fmt: skip
     def build(atoms, own, old, old_own, rows, control, sort):

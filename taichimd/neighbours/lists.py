@@ -35,6 +35,8 @@ class Lists:
         loops: whether steps are loops on the device.
         skins: to begin with.
         long_rows: whether rows of the Verlet list are much longer than those of near lists.
+        pages: number of arrays that hold the rows of long lists (`neighbours.pages`).
+        bits: of an entry that hold the number of an atom and the code of an image.
 
     Attributes:
         verlet: the Verlet list. near: the near list of each group, with what its terms keep.
@@ -56,11 +58,13 @@ class Lists:
         loops: bool,
         skins: Skins,
         long_rows: bool,
+        pages: int = 1,
+        bits: int = 31,
     ) -> None:
         self._state, self.near, self.skins = state, groups, skins
         self._all_pairs = all_pairs
         self.cutoff, self.near_list, self._loops = cutoff, near_list, loops
-        self.verlet = VerletList(state, long_rows=long_rows)
+        self.verlet = VerletList(state, long_rows, pages, bits)
         self.control = ti.ndarray(ti.i32, control_size(unroll))
         self._outdated = True
         self.control.fill(0)

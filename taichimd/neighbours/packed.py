@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.core.runtime import ti
+from taichimd.neighbours.rows import neighbour
 
 BITS, STRIDE, DROPPED = 19, 21, 4
 """Bits of a coordinate; from one to the next; lowest ones that are not squared."""
@@ -72,4 +73,6 @@ def to_neighbour(opposite_here, entry, n, shift_bits, places: ti.template()):  #
 
     `places` holds the numbers of n atoms, and behind them those of the images.
     """
-    return places[entry >> shift_bits] + places[n + (entry & ((1 << shift_bits) - 1))] + opposite_here
+    return (
+        places[neighbour(entry, shift_bits)] + places[n + (entry & ((1 << shift_bits) - 1))] + opposite_here
+    )

@@ -25,6 +25,8 @@ from taichimd.neighbours.control import Control
 from taichimd.neighbours.cut_runs import cut_function
 from taichimd.neighbours.limits import LARGEST, LARGEST_PAIR, PAIRS, SMALLEST_PAIR, UNITS, limit_of
 from taichimd.neighbours.packed import opposite, packed, squared, to_neighbour
+from taichimd.neighbours.pages import read as read_entry
+from taichimd.neighbours.pages import write
 from taichimd.neighbours.rows import (
     ATOM_MAJOR,
     CHUNK,
@@ -33,6 +35,7 @@ from taichimd.neighbours.rows import (
     claim,
     insert,
     is_left,
+    neighbour,
     row_layout,
     slot,
 )
@@ -118,7 +121,7 @@ def prune_functions(
         while is_left(first < m, shared):
             # What is not there reads as the first atom.
             read = [
-                ti.select(first + threads * k < m, g.verlet.entries[slot(i, ti.min(first + threads * k, ti.max(m - 1, 0)), n, width, rows)], 0)
+                ti.select(first + threads * k < m, read_entry(g.verlet.entries, i, ti.min(first + threads * k, ti.max(m - 1, 0)), n, width, rows), 0)
                 for k in ti.static(range(ahead))
             ]  # fmt: skip
             apart = [to_neighbour(here, entry, n, shift_bits, g.near.places) for entry in ti.static(read)]
@@ -130,16 +133,16 @@ def prune_functions(
                     keeps = there_is and r2 < largest_pair
                     if keeps and r2 >= smallest_pair:
                         keeps = r2 < limit_of(
-                            PAIRS, i, entry >> shift_bits, n_kinds, g.verlet.kind, g.near.limits2
+                            PAIRS, i, neighbour(entry, shift_bits), n_kinds, g.verlet.kind, g.near.limits2
                         )
                     place, pairs = place_of(keeps, pairs, thread)
                     if keeps and place < pair_width(n, g.tuples):
-                        g.tuples.tuples[slot(i, place, n, pair_width(n, g.tuples), rows)] = entry
+                        write(g.tuples.tuples, i, place, n, pair_width(n, g.tuples), rows, entry)
                 keeps = there_is and r2 < largest
                 if ti.static(n_kinds > 1):
                     if keeps:
                         keeps = r2 < limit_of(
-                            0, i, entry >> shift_bits, n_kinds, g.verlet.kind, g.near.limits2
+                            0, i, neighbour(entry, shift_bits), n_kinds, g.verlet.kind, g.near.limits2
                         )
                 place, kept = place_of(keeps, kept, thread)
                 if keeps and place < near_width:
@@ -199,7 +202,7 @@ def prune_functions(
                     mask = (1 << shift_bits) - 1
                     for s in range(ti.min(g.near.count[i], near_width)):
                         entry = g.near.entries[slot(i, s, n, near_width, layout)]
-                        j = entry >> shift_bits
+                        j = neighbour(entry, shift_bits)
                         # The image seen from the other side has the negative code.
                         mirrored = (i << shift_bits) | (-(entry & mask) & mask)
                         for u in range(ti.min(g.near.count[j], near_width)):

@@ -41,7 +41,7 @@ def row_width(need: int) -> int:
 
 
 def roomy_width(need: int, n: int) -> int:
-    """Slots of rows of n atoms for so many entries and an eighth more, or as many as an array of the runtime holds."""
+    """Slots of rows for so many entries and an eighth more, or as many as an array with rows of n atoms holds."""
     most = LARGEST // n // CHUNK * CHUNK
     return max(min(row_width(need + need // 8), most), row_width(need))
 
@@ -59,9 +59,15 @@ def slot(i, s, n, width, layout: ti.template()):  # type: ignore[valid-type]
 
 
 @ti.func
+def neighbour(entry, shift_bits):
+    """Sorted index of the neighbour in an entry, all of whose 32 bits count."""
+    return ti.bit_shr(entry, shift_bits)
+
+
+@ti.func
 def key_of(entry, shift_bits, ident: ti.template()):  # type: ignore[valid-type]
     """Number by which entries stand in the order of the user's atoms, then of images."""
-    return (ident[entry >> shift_bits] << shift_bits) | (entry & ((1 << shift_bits) - 1))
+    return (ident[neighbour(entry, shift_bits)] << shift_bits) | (entry & ((1 << shift_bits) - 1))
 
 
 @ti.func

@@ -20,6 +20,7 @@ class Search:
         alike: all atoms have one inverse mass: the sort before leaves these where they are.
         one_species: likewise the numbers of the species, which kernels then may lack.
         batch: there are several systems, each with bins and images of its own.
+        pages: number of arrays that hold the rows (`neighbours.pages`).
     """
 
     real: Any
@@ -27,6 +28,7 @@ class Search:
     alike: bool = False
     one_species: bool = False
     batch: bool = False
+    pages: int = 1
 
     @property
     def sorted(self) -> Selection:

@@ -12,6 +12,7 @@ from typing import Any
 
 from taichimd.core.arguments import Array, Bundle
 from taichimd.core.runtime import ti
+from taichimd.neighbours.pages import length_of_page, pages_of
 from taichimd.neighbours.scan import scan_size
 
 
@@ -32,7 +33,12 @@ def firsts_size(n: int) -> int:
 @ti.func
 def pair_width(n, t: ti.template()):  # type: ignore[valid-type]
     """Slots of the rows of pairs in particle decomposition."""
-    return t.tuples.shape[0] // n
+    pages, width = ti.static(pages_of(t.tuples)), 0
+    if ti.static(pages == 1):
+        width = t.tuples.shape[0] // n
+    else:
+        width = t.tuples[0].shape[0] // length_of_page(n, pages)
+    return width
 
 
 @ti.func

@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from taichimd.core.memory import FEWER, array, bytes_of, require
+from taichimd.core.memory import FEWER, array, bytes_of, fits, require
 from taichimd.core.runtime import ti
+from taichimd.neighbours.pages import page_length, rows_in_pages
 from taichimd.neighbours.rows import row_width
 from taichimd.neighbours.tuple_arrays import firsts_size
 from taichimd.system.state import State
@@ -73,13 +74,14 @@ class TupleRoom:
 
 
 class PairRows:
-    """Rows for the near list of a pair term alone, in `firsts` and `tuples` of `Tuples`."""
+    """Rows for the near list of a pair term alone, in `firsts` and `tuples` of `Tuples`, in so many pages."""
 
-    def __init__(self, state: State) -> None:
-        self._n = state.n
+    def __init__(self, state: State, pages: int = 1) -> None:
+        self._n, self._pages = state.n, pages
+        self.tuples: Any = None
         self.firsts = ti.ndarray(ti.i32, state.n + 1)
         self.firsts.fill(0)
-        self.tuples = ti.ndarray(ti.i32, row_width(1) * state.n)
+        self._reserve(row_width(1), "a near list")
 
     def grow(self) -> None:
         """Make room for the longest row.
@@ -88,12 +90,19 @@ class PairRows:
             CapacityError: it does not fit the memory, or 32-bit numbers.
         """
         longest = int(self.firsts.to_numpy()[-1])
-        width = row_width(longest + longest // MORE)
-        self.tuples = ti.ndarray(ti.i32, self._n)  # what grows does not need both
+        # What grows does not need both.
+        self._reserve(1, "a near list")
         what = f"the near list of {longest} neighbours for each of {self._n} atoms"
-        numbers = width * self._n
-        require(4 * numbers, numbers, what, FEWER)
-        self.tuples = array(ti.i32, numbers, what, 4 * numbers, FEWER)
+        roomy, least = row_width(longest + longest // MORE), row_width(longest)
+        length = page_length(self._n, self._pages)
+        width = roomy if fits(4 * length * self._pages * roomy, length * roomy) else least
+        require(4 * length * self._pages * width, length * width, what, FEWER)
+        self._reserve(width, what)
+
+    def _reserve(self, width: int, what: str) -> None:
+        size = 4 * width * page_length(self._n, self._pages) * self._pages
+        self.tuples = None
+        self.tuples = rows_in_pages(self._n, width, self._pages, what, size, FEWER)
 
     def statistics(self) -> dict[str, Any]:
         """Memory, for reports."""

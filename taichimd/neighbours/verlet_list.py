@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.core.errors import CapacityError, StructureError
-from taichimd.core.memory import FEWER, array, require
+from taichimd.core.memory import FEWER, fits, require
 from taichimd.core.runtime import backend, literals, ti
 from taichimd.neighbours import kernels as nk
 from taichimd.neighbours.control import NONE, Control
 from taichimd.neighbours.grid import Grid, make_grid
-from taichimd.neighbours.rows import CHUNKED, roomy_width, row_layout
+from taichimd.neighbours.pages import page_length, rows_in_pages
+from taichimd.neighbours.rows import CHUNKED, roomy_width, row_layout, row_width
 from taichimd.neighbours.scan import scan_size
 from taichimd.neighbours.sorted_atoms import (
     BINS,
@@ -53,16 +54,16 @@ class VerletList:
     largest such code: T and -T have opposite codes, and a system's codes stand in their order.
 
     Attributes:
-        width: slots per atom. count: n true counts. entries: n*width entries (see neighbours.kernels).
+        width: slots per atom. count: n true counts. entries: n*width entries (see neighbours.kernels), in `pages` arrays.
         shift_bits: low bits of an entry that hold the image code.
         shifts: the image vectors T by code, angstrom; codes of -T are negative, modulo their number.
         built_at: positions at the last build. builds: how many there were.
         chunked: whether rows are in chunks. search: how it is compiled. sort: where atoms are in space.
     """
 
-    def __init__(self, state: State, long_rows: bool = False) -> None:
+    def __init__(self, state: State, long_rows: bool = False, pages: int = 1, bits: int = 31) -> None:
         self.layout = row_layout(backend())
-        self.width = 0
+        self.width, self.pages, self._bits = 0, pages, bits
         self.most_image = np.zeros(3, np.int64)
         self.builds = 0
         n = state.n
@@ -70,7 +71,7 @@ class VerletList:
         self.chunked = self.layout == CHUNKED
         self._systems = len(state.sizes)
         together = self.chunked and (state.batch or long_rows or n < ENOUGH)
-        self.search = Search(state.real, together, state.alike, state.one_species, state.batch)
+        self.search = Search(state.real, together, state.alike, state.one_species, state.batch, pages)
         self.count = ti.ndarray(ti.i32, n)
         self.built_at = ti.ndarray(state.vec, n)
         self.entries: Any = None
@@ -252,20 +253,22 @@ class VerletList:
         self.sort.sums = ti.ndarray(ti.i32, scan_size(self._bin_capacity))
 
     def _reserve_rows(self, state: State, need: int) -> None:
-        """Rows for `need` neighbours and an eighth more."""
-        width = roomy_width(max(need, 4), state.n)
-        size = 4 * width * state.n
+        """Rows for `need` neighbours and an eighth more; without the eighth if it does not fit the memory."""
+        need, length = max(need, 4), page_length(state.n, self.pages)
         what = f"a neighbour list of {state.n} atoms, {need} neighbours each"
         self.entries = None  # what grows does not need both
-        require(size, width * state.n, what, FEWER)
-        self.entries = array(ti.i32, width * state.n, what, size, FEWER)
+        roomy, least = roomy_width(need, length), row_width(need)
+        width = roomy if fits(4 * length * roomy * self.pages, length * roomy) else least
+        size = 4 * length * width * self.pages
+        require(size, length * width, what, FEWER)
+        self.entries = rows_in_pages(state.n, width, self.pages, what, size, FEWER)
         self.width = width
 
     def _set_images(self, most: NDArray[np.int64], n: int) -> None:
         # Whole numbers of Python: the product of three large ones does not fit 64 bits.
         codes = 2 * self._systems * (prod(2 * m + 1 for m in most.tolist()) // 2) + 1
         shift_bits = max(codes - 1, 1).bit_length()
-        if codes > MOST_IMAGES or n > 2 ** (31 - shift_bits):
+        if codes > MOST_IMAGES or n > 2 ** (self._bits - shift_bits):
             if self._systems > 1:
                 raise CapacityError(
                     f"{self._systems} systems of {n} atoms in all, with periodic images up to {most.tolist()} cells "

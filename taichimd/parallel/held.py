@@ -126,10 +126,8 @@ class Held:
         """
         whole, slabs, rank = self.whole, self.slabs, self.rank
         kinds, masses, members = whole.kinds, whole.masses, self.members()
-        self.state = state = State(kinds[members], masses[members], whole.precision)
-        # Others may come.
-        state.alike = bool((masses == masses[0]).all())
-        state.one_species = bool((kinds == kinds[0]).all())
+        others = kinds, masses
+        self.state = state = State(kinds[members], masses[members], whole.precision, others=others)
         alone = Baths([NVE()], [masses[members]], whole.cells)
         self.device = Device(state, whole.choice, alone, with_lists=False)
         if whole.choice.backend == "cuda":

@@ -63,7 +63,7 @@ class Device:
         with_lists: bool = True,
     ) -> None:
         self.state, self.baths, self.cells = state, baths, baths.cells
-        self.groups = groups = choice.groups(state.n)
+        self.groups = groups = choice.groups(state.n, choice.pages(state, baths.cells.frames))
         self._blocks = blocks_for(state.n * max(group.threads_per_atom for group in groups))
         variant = Variant(
             groups, state.real, state.term, choice.backend, blocks=self._blocks, coupling=baths.coupling,

@@ -3,21 +3,33 @@
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from taichimd.core.runtime import ti
 from taichimd.enumerate import threads_per_atom
+from taichimd.enumerate.gather import zeta_from
 from taichimd.enumerate.group import Group
 from taichimd.enumerate.terms import ByTuple
 from taichimd.forcefields.bound import Bound
 from taichimd.neighbours.lists import Lists
 from taichimd.neighbours.near_list import NearList
+from taichimd.neighbours.pages import pages_for
+from taichimd.neighbours.rows import body_layout, row_width
 from taichimd.neighbours.skins import Skins
 from taichimd.neighbours.tuple_room import PairRows, TupleRoom
+from taichimd.neighbours.verlet_list import Frames, guess
 from taichimd.program.variant import Variant
 from taichimd.system.state import State
 
 NO_NEAR_LIST = 200_000
 """Atoms from which pair forces on a GPU read the Verlet list itself, which then serves until it lacks a pair:
 a cut of the near list then costs more than it saves (docs/decisions/008-skins-and-near-lists.md)."""
+
+FIRST_SKIN, FIRST_SKIN_OF_PAIRS = 0.32, 0.13
+"""Outer skin over cutoff for which pages are counted: the one that skins begin with (`Skins`)."""
+LEAST_WIDTH, WIDTH_OF_OPEN = 48, 160
+"""Slots of a row for which pages are counted at least: rows of 16 entries have as many components of partial
+forces. Without a volume the density is not known."""
 
 
 @dataclass(frozen=True)
@@ -50,11 +62,28 @@ class Choice:
         """Longest cutoff, angstrom."""
         return max(max(float(bound.cutoffs.max()) for bound in self.bounds), 1e-3)
 
-    def groups(self, n_atoms: int) -> tuple[Group, ...]:
-        """How each group of terms is done, for so many atoms."""
+    def pages(self, state: State, frames: Frames) -> int:
+        """How many arrays hold the rows of the longest list: several for more than `pages.PAGE` numbers.
+
+        Rows have a half more slots than the density says, since no list can be divided into more pages later.
+        """
+        if self.all_pairs or not np.isfinite(self.cutoff):
+            return 1
+        pairs_alone = not self.many_body and len(self.bounds) == 1
+        outer = self.skin or (FIRST_SKIN_OF_PAIRS if pairs_alone else FIRST_SKIN) * self.cutoff
+        widths = [LEAST_WIDTH]
+        for size, frame in zip(state.sizes.tolist(), frames, strict=True):
+            mean = guess(size, frame, self.cutoff + outer)
+            widths.append(mean + mean // 2 if frame.pbc.all() else WIDTH_OF_OPEN)
+        return pages_for(state.n, row_width(max(widths)))
+
+    def groups(self, n_atoms: int, pages: int = 1) -> tuple[Group, ...]:
+        """How each group of terms is done, for so many atoms and pages."""
         other_terms = any(bound.terms.passes or bound.terms.queued for bound in self.bounds)
         several = len(self.bounds) > 1 or self.many_body or other_terms or any(self.by_tuple)
         pairs_do = self.backend != "cuda" or n_atoms < NO_NEAR_LIST
+        # Pairs alone read the Verlet list in pages: two lists of long rows would take twice the memory.
+        pairs_do = pairs_do and pages == 1
         near_list = not self.all_pairs and (several or self.batch or (pairs_do and self.skin is None))
         return tuple(
             Group(
@@ -64,6 +93,7 @@ class Choice:
                 threads_per_atom.threads_for(bound.terms, self.backend, n_atoms, self.all_pairs, by_tuple),
                 self.all_pairs,
                 near_list,
+                pages,
             )
             for number, (bound, by_tuple) in enumerate(zip(self.bounds, self.by_tuple, strict=True))
         )
@@ -85,15 +115,19 @@ class Choice:
             self.cutoff, self.many_body, near_list, self.skin, small * idle[0], small * idle[1],
             both=short, warps=on_cuda, bonds=bonds and small < 1.0, queued=queued,
         )  # fmt: skip
-        near = [_near_list(state, group, bound) for group, bound in zip(groups, self.bounds, strict=True)]
+        straight = variant.loops or unroll == 1
+        near = [
+            _near_list(state, group, bound, zeta_from(group.terms, body_layout(self.backend), straight))
+            for group, bound in zip(groups, self.bounds, strict=True)
+        ]
         return Lists(
             state, near, cutoff=self.cutoff, near_list=near_list, all_pairs=self.all_pairs, unroll=unroll,
-            loops=variant.loops, skins=skins, long_rows=short,
+            loops=variant.loops, skins=skins, long_rows=short, pages=variant.pages, bits=31 if queued else 32,
         )  # fmt: skip
 
 
-def _near_list(state: State, group: Group, bound: Bound) -> NearList:
-    tuples: Any = PairRows(state) if group.pair_rows else TupleRoom(state, bool(group.by_tuple))
+def _near_list(state: State, group: Group, bound: Bound, zeta: int) -> NearList:
+    tuples: Any = PairRows(state, group.pages) if group.pair_rows else TupleRoom(state, bool(group.by_tuple))
     if bound.room is not None:
         tuples = bound.room()
     return NearList(
@@ -106,6 +140,8 @@ def _near_list(state: State, group: Group, bound: Bound) -> NearList:
         tables={"pair_table": bound.pair_table, "body_table": bound.body_table},
         tuples=tuples,
         own=_own(state, bound),
+        zeta_from=0 if group.by_tuple.bodies else zeta,
+        apart=group.pages > 1,
     )
 
 

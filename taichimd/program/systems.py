@@ -42,6 +42,7 @@ from taichimd.system.checks import (
 )
 from taichimd.system.constraints import check_fixed, directions, of_free
 from taichimd.system.frame import make_frame
+from taichimd.system.species import elements_of, kinds_of, symbols_of
 from taichimd.system.state import State
 
 
@@ -104,10 +105,10 @@ class Systems(NotCopied):
                 check_atoms(atoms)
         # Before binding, which may run a kernel and so start the default backend.
         self.backend = start(backend)
-        self.symbols = [list(atoms.symbols) for atoms in systems]
+        self.symbols = [symbols_of(atoms.numbers) for atoms in systems]
         self.masses = [atoms.get_masses().astype(float) for atoms in systems]
         self.pbc = [atoms.pbc.copy() for atoms in systems]
-        bounds, species = self._bind()
+        bounds, species = self._bind([elements_of(atoms.numbers) for atoms in systems])
         terms = [bound.terms for bound in bounds]
         all_pairs = self.forcefield.enumeration == "all-pairs"
         each = one_of_each("ensembles", ensembles, len(systems), NVE())
@@ -132,7 +133,7 @@ class Systems(NotCopied):
                     raise SettingsError(why)
         self.decomposition = choose(decomposition, terms, all_pairs, self.backend)
         self.state = state = State(
-            _joined([species.index(s) for s in own] for own in self.symbols).astype(np.int32),
+            _joined(kinds_of(atoms.numbers, species) for atoms in systems),
             _joined(self.masses),
             precision,
             _joined(directions(f, len(m)) for m, f in zip(self.masses, self.fixed, strict=True)),
@@ -163,14 +164,13 @@ class Systems(NotCopied):
         with self.evaluating():
             self.device = Device(state, choice, self.baths, fused=self._fused)
 
-    def _bind(self) -> tuple[tuple[Bound, ...], list[str]]:
-        """The force field for the elements of all systems; an error names the first that it does not know."""
-        of_each = [tuple(sorted(set(symbols))) for symbols in self.symbols]
+    def _bind(self, of_each: Sequence[tuple[str, ...]]) -> tuple[tuple[Bound, ...], list[str]]:
+        """The force field for the elements of each system; an error names the first that it does not know."""
         bounds: tuple[Bound, ...] = ()
         for kinds in dict.fromkeys(of_each):
             with self.named(of_each.index(kinds)):
                 bounds = self.forcefield.bind(list(kinds))
-        species = sorted(set().union(*of_each))
+        species = sorted(set[str]().union(*of_each))
         return bounds if len(set(of_each)) == 1 else self.forcefield.bind(species), species
 
     def _check(self, atoms: Atoms, many_body: bool) -> None:

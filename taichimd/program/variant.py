@@ -13,6 +13,7 @@ from taichimd.enumerate.outputs import Outputs
 from taichimd.neighbours.control import CONTROL
 from taichimd.neighbours.dangerous_pairs import LOOKED_AT
 from taichimd.neighbours.near_list import GroupArrays
+from taichimd.neighbours.pages import in_pages
 from taichimd.neighbours.rows import VerletRows
 from taichimd.system.cell import CellArrays, taken_cells
 from taichimd.system.state import Atoms
@@ -122,6 +123,11 @@ class Variant:
         return self.groups[0].near_list
 
     @property
+    def pages(self) -> int:
+        """Number of arrays that hold the rows of the Verlet list."""
+        return self.groups[0].pages
+
+    @property
     def queued(self) -> bool:
         """Whether the host queues kernels of a group before those of each step."""
         return any(group.terms.queued for group in self.groups)
@@ -164,6 +170,7 @@ class Variant:
         one_species = all(group.terms.one_species for group in self.groups)
         parts: dict[str, Any] = {
             **SystemTables.fields,
+            "verlet": in_pages(VerletRows, tuple(VerletRows.fields), "entries", self.pages),
             "atoms": Atoms.only(*(name for name in Atoms.fields if not (name == "kind" and one_species))),
             "groups": tuple(group.arguments for group in self.groups),
             "bath": self.bath,

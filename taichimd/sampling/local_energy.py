@@ -14,7 +14,7 @@ from taichimd.core.runtime import computed_in, ti
 from taichimd.enumerate.access import distance_vector
 from taichimd.enumerate.parameters import reader
 from taichimd.enumerate.reproducible_sum import with_term
-from taichimd.neighbours.rows import slot
+from taichimd.neighbours.rows import neighbour, slot
 from taichimd.sampling.local_terms import OTHER_CELLS, THE_BATCH, Local
 
 
@@ -82,7 +82,7 @@ def entry_function(real: Any, layout: int, others: int) -> Any:
     def entry_of(i, s, x, y, moving, g: ti.template(), k: ti.template()):
         """Vectors of entry s from both positions, kind of its atom, and whether it counts."""
         entry = g.rows[k].entries[slot(i, s, g.atoms.n, g.rows[k].width, layout)]
-        j = entry >> g.verlet.shift_bits
+        j = neighbour(entry, g.verlet.shift_bits)
         counts = j != i
         if ti.static(others == OTHER_CELLS):
             cell, own = g.board.cell_of[j], g.board.cell_of[i]

@@ -62,6 +62,13 @@ def _copy_kernels(real: Any) -> tuple[Any, Any]:
 class State:
     """Positions, velocities, forces, masses and species of n atoms.
 
+    Args:
+        kinds: (n,) numbers of species. masses: (n,) amu.
+        precision: of `runtime.PRECISIONS`.
+        fixed: (n,) True where an atom is fixed.
+        sizes: number of atoms of each system.
+        others: kinds and masses of all atoms that may come in the place of these.
+
     Attributes:
         pos, vel, force: n vectors (angstrom, angstrom per internal time, eV/angstrom), sorted order.
         inverse_mass: n reals, 1/amu. kind: n species numbers. ident: user's number of each place.
@@ -73,7 +80,7 @@ class State:
         held: bits 1, 2, 4 for x, y, z along which an atom of a user's number is held; None if no atom is
             held along some directions only.
         n_fixed: number of fixed atoms. Their inverse mass is 0, so no force, noise or factor moves them.
-        spare: other arrays of the same names, which a spatial sort goes through.
+        spare: other arrays of the same names, which a spatial sort goes through; one number of what stays.
         types: of what kernels take, by the words of `core.arguments`.
         batch: whether there are several systems.
         alike, one_species: whether all have one inverse mass; whether all are of one species.
@@ -95,6 +102,7 @@ class State:
         precision: str,
         held: NDArray[np.bool_] | None = None,
         sizes: Sequence[int] | None = None,
+        others: tuple[NDArray[np.int32], NDArray[np.float64]] | None = None,
     ) -> None:
         self.real, self.numpy_real = PRECISIONS[precision]
         self.term, self._numpy_term = TERM_PRECISIONS[precision]
@@ -107,22 +115,8 @@ class State:
         ]
         self.system_of_atoms = np.repeat(np.arange(len(self.sizes), dtype=np.int32), self.sizes)
         self.batch = len(self.sizes) > 1
-        self.vec = vec = ti.types.vector(3, self.real)
+        self.vec = ti.types.vector(3, self.real)
         self.types = types_of(self.real, self.term)
-        self.spare = Atoms()
-        for name in SORTED:
-            kind = self.types[Atoms.fields[name].type]
-            setattr(self, name, ti.ndarray(kind, n))
-            setattr(self.spare, name, ti.ndarray(kind, n))
-        self._carried: dict[str, tuple[Any, Any]] = {}
-        self._hidden: set[str] = set()
-        self.sorted_of = ti.ndarray(ti.i32, n)
-        self._user = ti.ndarray(vec, n)
-        self.turns: NDArray[np.int64] | None = None
-        self._lifted: Any = None
-        numbers = np.arange(n, dtype=np.int32)
-        self.ident.from_numpy(numbers)
-        self.sorted_of.from_numpy(numbers)
         inverse = 1.0 / masses
         self.held: Any = None
         if held is not None:
@@ -133,8 +127,25 @@ class State:
                 self.held.from_numpy((of_each @ [1, 2, 4]).astype(np.int32))
         self.n_fixed = int(np.count_nonzero(inverse == 0.0))
         # A spatial sort leaves where they are what is the same for all atoms.
-        self.alike = bool((inverse == inverse[:1]).all())
-        self.one_species = bool((kinds == kinds[:1]).all())
+        of_others, weights = (kinds, inverse) if others is None else others
+        self.alike = bool((weights == weights[:1]).all())
+        self.one_species = bool((of_others == of_others[:1]).all())
+        stays = {name for name, same in (("inverse_mass", self.alike), ("kind", self.one_species)) if same}
+        self.spare = Atoms()
+        for name in SORTED:
+            kind = self.types[Atoms.fields[name].type]
+            setattr(self, name, ti.ndarray(kind, n))
+            setattr(self.spare, name, ti.ndarray(kind, 1 if name in stays else n))
+        self._carried: dict[str, tuple[Any, Any]] = {}
+        self._hidden: set[str] = set()
+        self.sorted_of = ti.ndarray(ti.i32, n)
+        # Between two sorts nobody needs it.
+        self._user = self.spare.force
+        self.turns: NDArray[np.int64] | None = None
+        self._lifted: Any = None
+        numbers = np.arange(n, dtype=np.int32)
+        self.ident.from_numpy(numbers)
+        self.sorted_of.from_numpy(numbers)
         self.kind.from_numpy(np.asarray(kinds, np.int32))
         self.inverse_mass.from_numpy(inverse.astype(self.numpy_real))
 

@@ -2,7 +2,7 @@
 
 from taichimd.core.runtime import DeviceFunction, ti
 from taichimd.neighbours.masks import WORD, lowest, without_lowest
-from taichimd.neighbours.rows import slot
+from taichimd.neighbours.pages import write
 from taichimd.neighbours.search.bins import BinFunctions, Row
 from taichimd.neighbours.search.columns import row_function
 from taichimd.neighbours.search.words import word_function
@@ -31,7 +31,7 @@ def one_thread_search(bins: BinFunctions, how: Search, layout: int) -> DeviceFun
                 hits = without_lowest(hits)
                 entry = bins.entry_of(j, odd, cells, code, row)
                 if found < row.width:
-                    row.entries[slot(row.i, found, row.n, row.width, layout)] = entry
+                    write(row.entries, row.i, found, row.n, row.width, layout, entry)
                 found += 1
             base += WORD
         return found, written

@@ -5,7 +5,8 @@ They compare as many atoms of a stretch at once, and what is near goes into the 
 
 from taichimd.core.runtime import DeviceFunction, ti
 from taichimd.neighbours.control import Control
-from taichimd.neighbours.rows import CHUNK, claim, is_left, slot
+from taichimd.neighbours.pages import write
+from taichimd.neighbours.rows import CHUNK, claim, is_left
 from taichimd.neighbours.search.bins import CLOSEST2, BinFunctions, Row
 from taichimd.neighbours.search.columns import row_function
 from taichimd.neighbours.sorted_atoms import Search
@@ -41,7 +42,7 @@ def shared_search(bins: BinFunctions, how: Search, layout: int) -> DeviceFunctio
                     ti.atomic_min(row.control[Control.coincident], row.ident[row.i])
                 entry = bins.entry_of(j, odd, cells, code, row)
             if (near & ti.cast(place < row.width, ti.i32)) == 1:
-                row.entries[slot(row.i, place, row.n, row.width, layout)] = entry
+                write(row.entries, row.i, place, row.n, row.width, layout, entry)
             found += more
             j += CHUNK
         return found, written

@@ -11,7 +11,8 @@ from taichimd.core.arguments import Array, Bundle, Number
 from taichimd.core.runtime import ti
 from taichimd.core.warps import shuffle, sync
 from taichimd.neighbours.masks import lowest, without_lowest
-from taichimd.neighbours.rows import CHUNK, WARP, slot, those
+from taichimd.neighbours.pages import write
+from taichimd.neighbours.rows import CHUNK, WARP, those
 
 RING = 16
 """Entries that a thread may have found and not written yet."""
@@ -58,7 +59,7 @@ def send(box: ti.template(), found, written, least, n, width, entries: ti.templa
         end = ti.min(shuffle(found, owner), width)
         row = shuffle(box.row, owner)
         if mine != 0 and s < end:
-            entries[slot(row, s, n, width, layout)] = box.ring[place_in_ring(box.thread - lane + owner, s)]
+            write(entries, row, s, n, width, layout, box.ring[place_in_ring(box.thread - lane + owner, s)])
         if ((full & ~rest) >> lane) & 1 == 1:
             done = ti.min(done + CHUNK, found)
         full = those(found - done >= least)

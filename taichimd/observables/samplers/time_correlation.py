@@ -143,7 +143,7 @@ class TimeCorrelation:
         precision: of positions and velocities, that of the engine.
 
     Raises:
-        AnalysisError: a number that makes no sense, or more than 2^31 vectors to keep.
+        AnalysisError: a number that makes no sense, or more than 2^31 numbers to keep.
 
     Attributes:
         samples: samples taken.
@@ -168,9 +168,9 @@ class TimeCorrelation:
             )
         self.window, self.every = window, origin_every
         n, slots = len(groups), window // origin_every + 1
-        if slots * n >= 2**31:
+        if 3 * slots * n >= 2**31:
             raise AnalysisError(
-                f"time correlation with {slots} origins of {n} atoms: more than 2^31 vectors; shorten the "
+                f"time correlation with {slots} origins of {n} atoms: more than 2^31 numbers; shorten the "
                 "window or take origins less often"
             )
         self._atoms = np.bincount(groups, minlength=n_groups)

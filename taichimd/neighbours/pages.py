@@ -1,0 +1,126 @@
+"""Lists that one array of the runtimes cannot hold: rows in several arrays, vectors as one array for each component.
+
+The runtimes compute a place in an array with 32 bits, so an array has at most `memory.LARGEST` numbers, vectors counted by
+their components. Rows of a list that has more are divided into pages of as many atoms each, an array for each page. Within a
+page, rows lie as `rows.slot` says for the atoms of the page. A system whose rows fit into one array has this array and the
+code without pages: how many pages there are is known when kernels are compiled.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from taichimd.core import memory
+from taichimd.core.arguments import Bundle, Selection, device_helper
+from taichimd.core.runtime import ti
+from taichimd.neighbours.rows import WARP, slot
+
+PAGE = memory.LARGEST
+"""Most numbers of a page."""
+
+
+def page_length(n: int, pages: int) -> int:
+    """Atoms of a page of n atoms: whole warps, whose threads then read from one array."""
+    return n if pages == 1 else -(-n // (pages * WARP)) * WARP
+
+
+def pages_for(n: int, width: int) -> int:
+    """How many pages hold rows of n atoms, with so many slots each."""
+    pages = -(-n * width // PAGE)
+    while pages > 1 and page_length(n, pages) * width > PAGE and page_length(n, pages) > WARP:
+        pages += 1
+    return max(pages, 1)
+
+
+def most_width(n: int, pages: int) -> int:
+    """Slots of the longest rows that n atoms in so many pages can have."""
+    return PAGE // page_length(n, pages)
+
+
+def rows_in_pages(n: int, width: int, pages: int, what: str, size: int, cure: str) -> Any:
+    """Rows of n atoms: an array, or a tuple of as many arrays as there are pages. The caller has found that they fit."""
+    numbers = page_length(n, pages) * width
+    made = tuple(memory.array(ti.i32, numbers, what, size, cure) for _ in range(pages))
+    return made if pages > 1 else made[0]
+
+
+def in_pages(table: type[Bundle], names: Sequence[str], name: str, pages: int) -> Selection:
+    """Fields of a table, one of which is in so many arrays; of one page the field itself.
+
+    Args:
+        table: of kernel arguments.
+        names: of the fields that a kernel takes.
+        name: of the field in pages.
+        pages: number of arrays.
+    """
+    parts = {name: (table.fields[name],) * pages} if pages > 1 else {}
+    return table.only(*names, **parts)
+
+
+@device_helper
+def pages_of(array: Any) -> int:
+    """How many arrays hold what a kernel's argument holds, at the compilation of the kernel."""
+    return len(array) if isinstance(array, tuple) else 1
+
+
+@ti.func
+def length_of_page(n, pages: ti.template()):  # type: ignore[valid-type]
+    """`page_length` on the device."""
+    return (n + (pages * WARP - 1)) // (pages * WARP) * WARP
+
+
+@ti.func
+def read(entries: ti.template(), i, s, n, width, layout: ti.template()):  # type: ignore[valid-type]
+    """Entry s of atom i."""
+    pages = ti.static(pages_of(entries))
+    entry = 0
+    if ti.static(pages == 1):
+        entry = entries[slot(i, s, n, width, layout)]
+    else:
+        length = length_of_page(n, pages)
+        for k in ti.static(range(pages)):
+            own = i - k * length
+            if (own >= 0) & (own < length):
+                entry = entries[k][slot(own, s, length, width, layout)]
+    return entry
+
+
+@ti.func
+def write(entries: ti.template(), i, s, n, width, layout: ti.template(), entry):  # type: ignore[valid-type]
+    """Store entry s of atom i."""
+    if ti.static(pages_of(entries) == 1):
+        entries[slot(i, s, n, width, layout)] = entry
+    else:
+        pages = ti.static(pages_of(entries))
+        length = length_of_page(n, pages)
+        for k in ti.static(range(pages)):
+            own = i - k * length
+            if (own >= 0) & (own < length):
+                entries[k][slot(own, s, length, width, layout)] = entry
+
+
+@ti.func
+def vector_at(vectors: ti.template(), at):  # type: ignore[valid-type]
+    """A vector of an array of vectors, or of one array for each component."""
+    if ti.static(pages_of(vectors) > 1):
+        return ti.Vector([vectors[0][at], vectors[1][at], vectors[2][at]])
+    return vectors[at]
+
+
+@ti.func
+def set_vector(vectors: ti.template(), at, x):  # type: ignore[valid-type]
+    """Store a vector."""
+    if ti.static(pages_of(vectors) == 1):
+        vectors[at] = x
+    else:
+        for c in ti.static(range(3)):
+            vectors[c][at] = x[c]
+
+
+@ti.func
+def add_vector(vectors: ti.template(), at, x):  # type: ignore[valid-type]
+    """Add to a vector."""
+    if ti.static(pages_of(vectors) == 1):
+        vectors[at] += x
+    else:
+        for c in ti.static(range(3)):
+            vectors[c][at] += x[c]
