@@ -33,7 +33,8 @@ def firsts_size(n: int) -> int:
 @ti.func
 def pair_width(n, t: ti.template()):  # type: ignore[valid-type]
     """Slots of the rows of pairs in particle decomposition."""
-    pages, width = ti.static(pages_of(t.tuples)), 0
+    pages = ti.static(pages_of(t.tuples))
+    width = 0
     if ti.static(pages == 1):
         width = t.tuples.shape[0] // n
     else:
