@@ -2,11 +2,11 @@
 
     TAICHIMD_RUNTIME=quadrants python -m validation.benchmarks.memory
 
-Each case is made at two sizes, with forces and some steps. An array counts with the difference of its bytes over the
-difference of atoms, so that tables of fixed length vanish. `--pages` limits a page of a list to so many numbers for each
-atom: then the arrays are those of 100 million atoms, where pairs alone read the Verlet list on a CPU, too. A GPU keeps no
-bond order of each entry where rows have eight slots: `on_a_gpu` leaves these out. `filled` is the part of the
-slots of the Verlet list that hold an entry.
+Each case is made at two sizes, with forces and some steps. An array counts with the difference of its
+bytes over the difference of atoms, so that tables of fixed length vanish. `--pages` limits a page of a
+list to so many numbers for each atom: then the arrays are those of 100 million atoms, where pairs alone
+read the Verlet list on a CPU, too. A GPU keeps no bond order of each entry where rows have eight slots:
+`on_a_gpu` leaves these out. `filled` is the part of the slots of the Verlet list that hold an entry.
 """
 
 import argparse
