@@ -49,7 +49,8 @@ def main() -> None:
         report["cases"][name] = found = measured(small, large, options)
         rows.append(
             (name, *(f"{found['by_kind'].get(kind, 0.0):.0f}" for kind, _ in KINDS),
-             f"{found['by_kind'].get('other', 0.0):.0f}", f"{found['bytes_per_atom']:.0f}", f"{found['on_a_gpu']:.0f}",
+             f"{found['by_kind'].get('other', 0.0):.0f}", f"{found['bytes_per_atom']:.0f}",
+             f"{found['on_a_gpu']:.0f}",
              f"{found['filled']:.0%}", f"{found['atoms_in_80_GB'] / 1e6:.0f}")
         )  # fmt: skip
         if options.out:
