@@ -7,21 +7,21 @@ from typing import Any
 from taichimd.core.runtime import DeviceFunction, ti
 from taichimd.enumerate.parameters import reader
 from taichimd.enumerate.terms import Terms
+from taichimd.neighbours.entries import neighbour, vector_to
 from taichimd.neighbours.kernels import through_image
 from taichimd.neighbours.pages import read
-from taichimd.neighbours.rows import neighbour
 
 
 @ti.func
 def distance_vector(entry, shift_bits, x, pos: ti.template(), shifts: ti.template()):
     """r_ij = r_j - r_i for an entry of an atom at x, through the right image."""
-    return through_image(pos[neighbour(entry, shift_bits)] - x, entry, shift_bits, shifts)
+    return through_image(pos[entry >> shift_bits] - x, entry, shift_bits, shifts)
 
 
 @ti.func
 def straight_vector(entry, shift_bits, x, pos: ti.template(), shifts: ti.template()):
     """The same without a branch: the image 0 has the vector zero."""
-    return (pos[neighbour(entry, shift_bits)] - x) + shifts[entry & ((1 << shift_bits) - 1)]
+    return (pos[entry >> shift_bits] - x) + shifts[entry & ((1 << shift_bits) - 1)]
 
 
 @ti.func
@@ -104,7 +104,7 @@ def access(terms: Terms, real: Any, layout: int) -> Access:
         """Entry s of atom i at x: distance vector, its square, kind of the neighbour."""
         entry = read(rows.entries, i, s, n, width, layout)
         # Positions may be float64 where terms are float32: the difference is taken before it is rounded.
-        d = ti.cast(distance_vector(entry, shift_bits, x, rows.pos, rows.shifts), real)
+        d = ti.cast(vector_to(entry, shift_bits, x, rows.pos, rows.shifts), real)
         return d, d.dot(d), kind_of(rows.kind, neighbour(entry, shift_bits))
 
     @ti.func

@@ -19,13 +19,14 @@ from functools import cache
 from typing import Any
 
 from taichimd.core.runtime import DeviceFunction, computed_in, ti
-from taichimd.enumerate.access import access, distance_vector, slope_vector
+from taichimd.enumerate.access import access, slope_vector
 from taichimd.enumerate.bond_order import bond_order_loops
 from taichimd.enumerate.bond_order_registers import MAX_IN_REGISTERS, compact_function
 from taichimd.enumerate.crowded import MAX_IN_ARRAYS, crowded_function
 from taichimd.enumerate.live import BITS, following, marked
 from taichimd.enumerate.reproducible_sum import pair_sums
 from taichimd.enumerate.terms import Terms
+from taichimd.neighbours.entries import vector_to
 from taichimd.neighbours.pages import add_vector, set_vector, vector_at
 from taichimd.neighbours.rows import ATOM_MAJOR, slot
 
@@ -51,7 +52,7 @@ class AtomFunctions:
 
 
 def zeta_from(terms: Terms, layout: int, straight: bool) -> int:
-    """Slots of a row from which `gather_functions` use `zeta`; atoms with fewer neighbours are done in registers and arrays."""
+    """Slots of a row from which `gather_functions` use `zeta`; fewer neighbours are done in registers and arrays."""
     compact = straight and terms.bond_order is not None and terms.one_species and terms.pair is None
     return MAX_IN_ARRAYS + 1 if compact and layout != ATOM_MAJOR else 0
 
@@ -228,12 +229,12 @@ def gather_functions(terms: Terms, real: Any, term: Any, layout: int, straight: 
             )
             force += f
             if ti.static(want):
-                d = distance_vector(rows.entries[at], shift_bits, rows.pos[i], rows.pos, rows.shifts)
+                d = vector_to(rows.entries[at], shift_bits, rows.pos[i], rows.pos, rows.shifts)
                 virial += d.outer_product(stored(kept.partial, kept.reverse[at]))
             if s < m:
                 force += g
                 if ti.static(want):
-                    d = distance_vector(rows.entries[more], shift_bits, rows.pos[i], rows.pos, rows.shifts)
+                    d = vector_to(rows.entries[more], shift_bits, rows.pos[i], rows.pos, rows.shifts)
                     virial += d.outer_product(stored(kept.partial, kept.reverse[more]))
                 s = following(mask, s + 1, m)
         return force, virial

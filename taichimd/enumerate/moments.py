@@ -26,11 +26,12 @@ from functools import cache
 from typing import Any
 
 from taichimd.core.runtime import NAME, computed_in, ti
-from taichimd.enumerate.access import access, distance_vector
+from taichimd.enumerate.access import access
 from taichimd.enumerate.gather import AtomFunctions
 from taichimd.enumerate.live import following, marked
 from taichimd.enumerate.terms import MOMENTS, Terms
-from taichimd.neighbours.rows import ATOM_MAJOR, neighbour, slot
+from taichimd.neighbours.entries import neighbour, vector_to
+from taichimd.neighbours.rows import ATOM_MAJOR, slot
 
 AHEAD = 4
 """Entries that a thread of a GPU reads at a time: their latencies pass together."""
@@ -194,7 +195,7 @@ def moment_functions(terms: Terms, real: Any, term: Any, layout: int) -> AtomFun
             upcoming = rows.entries[slot(i, ti.min(s, m - 1), n, width, layout)]
             j = neighbour(entry, shift_bits)
             theirs = read(j, kept.moments)
-            d = ti.cast(distance_vector(entry, shift_bits, x, rows.pos, rows.shifts), term)
+            d = ti.cast(vector_to(entry, shift_bits, x, rows.pos, rows.shifts), term)
             r2 = d.dot(d)
             b = look.kind_of(rows.kind, j)
             if r2 < reach2(kept.pair_table, kept.body_table, shared, a, b):
@@ -249,7 +250,7 @@ def moment_functions(terms: Terms, real: Any, term: Any, layout: int) -> AtomFun
                 last = s
                 many += 1
             entry = rows.entries[slot(i, last, n, width, layout)]
-            d = ti.cast(distance_vector(entry, shift_bits, x, rows.pos, rows.shifts), term)
+            d = ti.cast(vector_to(entry, shift_bits, x, rows.pos, rows.shifts), term)
             for q in ti.static(range(3)):
                 apart[q, k] = d[q]
             others[k] = neighbour(entry, shift_bits)

@@ -11,11 +11,12 @@ from functools import cache
 from typing import Any
 
 from taichimd.core.runtime import DeviceFunction, computed_in, ti
-from taichimd.enumerate.access import access, straight_vector
+from taichimd.enumerate.access import access
 from taichimd.enumerate.reproducible_sum import TERMS, pair_sums
 from taichimd.enumerate.terms import Terms
+from taichimd.neighbours.entries import neighbour, straight_vector_to
 from taichimd.neighbours.pages import read
-from taichimd.neighbours.rows import ATOM_MAJOR, neighbour
+from taichimd.neighbours.rows import ATOM_MAJOR
 
 RUN = 8
 """Entries that a CPU computes side by side: as many float64 as its longest registers hold."""
@@ -57,7 +58,7 @@ def run_function(terms: Terms, real: Any, term: Any) -> DeviceFunction:
             for k in range(RUN):
                 # What is not there reads as the last entry.
                 entry = read(rows.entries, i, ti.min(first + k, m - 1), n, width, ATOM_MAJOR)
-                d = ti.cast(straight_vector(entry, shift_bits, x, rows.pos, rows.shifts), term)
+                d = ti.cast(straight_vector_to(entry, shift_bits, x, rows.pos, rows.shifts), term)
                 for q in ti.static(range(3)):
                     apart[q, k] = d[q]
                 if ti.static(read_each):

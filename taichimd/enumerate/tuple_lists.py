@@ -18,11 +18,12 @@ from taichimd.core.runtime import ti
 from taichimd.enumerate.access import access
 from taichimd.enumerate.group import Group
 from taichimd.neighbours.control import Control
+from taichimd.neighbours.entries import neighbour
 from taichimd.neighbours.kernels import through_image
 from taichimd.neighbours.limits import PAIRS, SKIN, limit_of
 from taichimd.neighbours.packed import opposite, squared, to_neighbour
 from taichimd.neighbours.pages import read
-from taichimd.neighbours.rows import body_layout, neighbour, row_layout
+from taichimd.neighbours.rows import body_layout, row_layout
 from taichimd.neighbours.scan import scan, scan_ends
 from taichimd.neighbours.tuple_arrays import (
     entry_at,

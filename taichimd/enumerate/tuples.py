@@ -18,7 +18,6 @@ from taichimd.core.runtime import DeviceFunction, computed_in, ti
 from taichimd.enumerate.access import (
     access,
     distance_vector,
-    neighbour,
     slope_vector,
     straight_vector,
 )
@@ -26,11 +25,9 @@ from taichimd.enumerate.live import BITS, following, marked
 from taichimd.enumerate.reproducible_sum import ALL, FORCE, pair_sums
 from taichimd.enumerate.terms import Terms
 from taichimd.enumerate.threads_per_atom import atom_sums
-<<<<<<< HEAD
 from taichimd.enumerate.triplet_values import angle_values, bond_order_values
-=======
+from taichimd.neighbours.entries import neighbour
 from taichimd.neighbours.pages import add_vector, set_vector
->>>>>>> 700c890b (Lists that one array cannot hold are in several; memory of spare copies is given back; drivers of memory, large systems and a long liquid)
 from taichimd.neighbours.rows import ATOM_MAJOR, CHUNK, slot, whole_warps
 from taichimd.neighbours.tuple_arrays import (
     entry_at,

@@ -7,11 +7,12 @@ more than all the rest.
 """
 
 from taichimd.core.runtime import DeviceFunction, ti
+from taichimd.neighbours.entries import insert, neighbour
 from taichimd.neighbours.limits import LARGEST, LARGEST_PAIR, PAIRS, limit_of
 from taichimd.neighbours.packed import opposite, squared, to_neighbour
 from taichimd.neighbours.pages import read as read_entry
 from taichimd.neighbours.pages import write
-from taichimd.neighbours.rows import ATOM_MAJOR, insert, neighbour, slot
+from taichimd.neighbours.rows import ATOM_MAJOR, slot
 from taichimd.neighbours.tuple_arrays import pair_width
 
 RUN = 16

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.core.runtime import ti
-from taichimd.neighbours.rows import neighbour
+from taichimd.neighbours.entries import neighbour
 
 BITS, STRIDE, DROPPED = 19, 21, 4
 """Bits of a coordinate; from one to the next; lowest ones that are not squared."""

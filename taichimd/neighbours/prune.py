@@ -23,6 +23,7 @@ from typing import Any
 from taichimd.core.runtime import DeviceFunction, ti
 from taichimd.neighbours.control import Control
 from taichimd.neighbours.cut_runs import cut_function
+from taichimd.neighbours.entries import insert, neighbour
 from taichimd.neighbours.limits import LARGEST, LARGEST_PAIR, PAIRS, SMALLEST_PAIR, UNITS, limit_of
 from taichimd.neighbours.packed import opposite, packed, squared, to_neighbour
 from taichimd.neighbours.pages import read as read_entry
@@ -33,9 +34,7 @@ from taichimd.neighbours.rows import (
     CHUNKED,
     body_layout,
     claim,
-    insert,
     is_left,
-    neighbour,
     row_layout,
     slot,
 )

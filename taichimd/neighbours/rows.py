@@ -59,15 +59,9 @@ def slot(i, s, n, width, layout: ti.template()):  # type: ignore[valid-type]
 
 
 @ti.func
-def neighbour(entry, shift_bits):
-    """Sorted index of the neighbour in an entry, all of whose 32 bits count."""
-    return ti.bit_shr(entry, shift_bits)
-
-
-@ti.func
 def key_of(entry, shift_bits, ident: ti.template()):  # type: ignore[valid-type]
     """Number by which entries stand in the order of the user's atoms, then of images."""
-    return (ident[neighbour(entry, shift_bits)] << shift_bits) | (entry & ((1 << shift_bits) - 1))
+    return (ident[entry >> shift_bits] << shift_bits) | (entry & ((1 << shift_bits) - 1))
 
 
 @ti.func

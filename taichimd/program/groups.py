@@ -122,7 +122,8 @@ class Choice:
         ]
         return Lists(
             state, near, cutoff=self.cutoff, near_list=near_list, all_pairs=self.all_pairs, unroll=unroll,
-            loops=variant.loops, skins=skins, long_rows=short, pages=variant.pages, bits=31 if queued else 32,
+            loops=variant.loops, skins=skins, long_rows=short, pages=variant.pages,
+            bits=31 if queued or any(self.by_tuple) else 32,
         )  # fmt: skip
 
 

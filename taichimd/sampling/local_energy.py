@@ -11,10 +11,10 @@ Neighbours come from lists that reach far enough for both positions. Sums do not
 from typing import Any
 
 from taichimd.core.runtime import computed_in, ti
-from taichimd.enumerate.access import distance_vector
 from taichimd.enumerate.parameters import reader
 from taichimd.enumerate.reproducible_sum import with_term
-from taichimd.neighbours.rows import neighbour, slot
+from taichimd.neighbours.entries import neighbour, vector_to
+from taichimd.neighbours.rows import slot
 from taichimd.sampling.local_terms import OTHER_CELLS, THE_BATCH, Local
 
 
@@ -92,7 +92,7 @@ def entry_function(real: Any, layout: int, others: int) -> Any:
             counts = counts and (place < moving.first or place >= moving.last)
         d = ti.Vector.zero(real, 3)
         if counts:
-            d = distance_vector(entry, g.verlet.shift_bits, x, g.atoms.pos, g.verlet.shifts)
+            d = vector_to(entry, g.verlet.shift_bits, x, g.atoms.pos, g.verlet.shifts)
         return d, d - (y - x), g.atoms.kind[j], counts
 
     return entry_of

@@ -10,7 +10,7 @@ from taichimd.core.errors import CapacityError
 from taichimd.core.runtime import start, ti
 from taichimd.core.units import FS
 from taichimd.forcefields.lennard_jones import LennardJones
-from taichimd.neighbours import pages, rows
+from taichimd.neighbours import entries, pages, rows
 from taichimd.neighbours.verlet_list import VerletList
 from taichimd.program import groups
 from taichimd.system.species import elements_of, kinds_of, symbols_of
@@ -116,7 +116,7 @@ def test_entries_have_32_bits_for_atoms_and_images():
 
     @kernel(types_of(ti.f64), found=Array("i32", "1", "neighbour"), entry=Number("i32", "an entry"))
     def number_of(found, entry):
-        found[0] = rows.neighbour(entry, 5)
+        found[0] = entries.neighbour(entry, 5)
 
     found = ti.ndarray(ti.i32, 1)
     number_of(found, (99_999_999 << 5 | 26) - 2**32)
