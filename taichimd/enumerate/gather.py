@@ -52,7 +52,7 @@ class AtomFunctions:
 
 
 def zeta_from(terms: Terms, layout: int, straight: bool) -> int:
-    """Slots of a row from which `gather_functions` use `zeta`; fewer neighbours are done in registers and arrays."""
+    """Slots of a row from which `gather_functions` use `zeta`; fewer neighbours are done without it."""
     compact = straight and terms.bond_order is not None and terms.one_species and terms.pair is None
     return MAX_IN_ARRAYS + 1 if compact and layout != ATOM_MAJOR else 0
 
