@@ -141,7 +141,7 @@ def test_equilibrate_then_sample_then_hold(call):
         ("--ensemble npt-scr --cell-control cubic", "cell_control = 'cubic': expected isotropic, orthorh"),
         (
             "--ensemble npt-scr --pressure 1,2,3",
-            'pressure = (1.0, 2.0, 3.0): control "isotropic" changes xyz al',
+            'pressure = (1.0, 2.0, 3.0): control "isotropic" changes xyz by',
         ),
         (
             "--ensemble npt-mtk --final-pressure 1,1,2",

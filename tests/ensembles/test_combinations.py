@@ -61,7 +61,7 @@ def test_a_combination_has_the_parameters_of_both():
     ("thermostat", "motion", "words"),
     [
         (None, StochasticCell(), "StochasticCell has noise of a thermostat's temperature, and there is no"),
-        (Berendsen(300.0), InertialCell(), "InertialCell samples an ensemble, and Berendsen none"),
+        (Berendsen(300.0), InertialCell(), "InertialCell samples an ensemble, and Berendsen does not"),
         (300.0, InertialCell(), "300.0 cannot be combined: expected a thermostat such as"),
         (Bussi(300.0), Bussi(300.0), "cannot be combined: expected a motion of the cell"),
         (Bussi(300.0, ramp=(0, 5)), BerendsenCell(ramp=(0, 6)), "ramp = (0, 5) of the thermostat, (0, 6) of"),

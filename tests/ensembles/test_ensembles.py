@@ -518,5 +518,5 @@ def test_time_steps_longer_than_the_coupling_are_refused():
 
 def test_a_bath_of_another_ensemble_is_refused():
     engine = gas_engine(Bussi(300.0))
-    with pytest.raises(SettingsError, match="state of a nvt-langevin thermostat cannot be that of nvt-bussi"):
+    with pytest.raises(SettingsError, match="nvt-bussi cannot continue from the state of nvt-langevin"):
         engine.set_state(bath=gas_engine(Langevin(300.0)).bath_state())

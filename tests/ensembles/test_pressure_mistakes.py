@@ -120,7 +120,7 @@ def test_all_pairs_do_not_go_with_a_barostat():
 
 def test_a_bath_of_another_ensemble_is_refused():
     engine = made(StochasticCellRescaling, "triclinic")
-    with pytest.raises(SettingsError, match="state of a nvt-bussi thermostat cannot be that of npt-scr"):
+    with pytest.raises(SettingsError, match="npt-scr cannot continue from the state of nvt-bussi"):
         engine.set_state(bath=Engine(argon(), LennardJones(**SMOOTH), ensemble=Bussi(100.0)).bath_state())
 
 
