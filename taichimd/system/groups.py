@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from taichimd.core.errors import SettingsError
 from taichimd.core.names import hint
-from taichimd.system.where import BUILT_IN, KEYWORDS, Asked, Mask, read_where
+from taichimd.system.asked import Asked, Mask
+from taichimd.system.where import BUILT_IN, KEYWORDS, read_where
 
 Numbers = NDArray[np.int64]
 

@@ -21,23 +21,17 @@ import operator
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
-from ase import Atoms
 from ase.data import chemical_symbols
-from ase.geometry import find_mic
-from numpy.typing import NDArray
 
-from taichimd.core.arrays import Array
 from taichimd.core.errors import SettingsError
-from taichimd.core.names import hint, nearest
+from taichimd.core.names import nearest
+from taichimd.system.asked import AXES, Asked, Mask
 
-Mask = NDArray[np.bool_]
 BUILT_IN = ("all", "mobile", "fixed")
 """Groups that every structure has."""
-_AXES = "xyz"
 _COMPARED = {
     "<": operator.lt,
     "<=": operator.le,
@@ -47,14 +41,13 @@ _COMPARED = {
     "!=": operator.ne,
 }
 _REGIONS = {"block": 6, "sphere": 4, "cylinder": 3}
-_QUANTITIES = ("index", "species", "tag", "array", *_AXES, *("f" + axis for axis in _AXES))
+_QUANTITIES = ("index", "species", "tag", "array", *AXES, *("f" + axis for axis in AXES))
 KEYWORDS = ("and", "or", "not", "inf", *_QUANTITIES, *_REGIONS, *("f" + region for region in _REGIONS))
 """Words that cannot be names of groups."""
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|inf\b))|(?P<word>[A-Za-z_]\w*)|"
     r"(?P<text>'[^']*'|\"[^\"]*\")|(?P<op><=|>=|==|!=|[<>()\[\]:,]))"
 )
-_ROUND = 6
 
 
 @dataclass(frozen=True)
@@ -64,75 +57,6 @@ class Token:
     kind: str
     text: str
     place: int
-
-
-class Asked:
-    """The atoms of whom a selection is asked.
-
-    Args:
-        atoms: the structure.
-        fixed: (n,) which atoms are fixed; None: none.
-        group: the mask of a group of this name; None: there are no groups.
-    """
-
-    def __init__(
-        self, atoms: Atoms, fixed: Mask | None = None, group: Callable[[str], Mask] | None = None
-    ) -> None:
-        self.atoms, self.group = atoms, group
-        self.fixed = np.zeros(len(atoms), bool) if fixed is None else np.asarray(fixed, bool)
-
-    @cached_property
-    def _fractions(self) -> Array:
-        cell = self.atoms.cell.complete()
-        periodic = self.atoms.pbc & self.atoms.cell.any(1)
-        found = np.linalg.solve(cell.T, self.atoms.positions.T).T
-        edge = 10.0**-_ROUND / cell.lengths()
-        wrapped: Array = np.where(periodic, (found + edge) % 1.0 - edge, found)
-        return wrapped
-
-    def coordinate(self, axis: int, fractional: bool) -> Array:
-        """(n,) Å, or fractions of the cell, wrapped and rounded."""
-        found = self._fractions if fractional else self._fractions @ self.atoms.cell.complete().array
-        return np.round(found[:, axis], _ROUND + 2 * fractional)
-
-    def from_point(self, point: Array, fractional: bool, along: int | None = None) -> Array:
-        """(n,) Å: distances from the nearest image of a point, or of a line along a Cartesian axis."""
-        cell = self.atoms.cell.complete().array
-        centre = point @ cell if fractional else point
-        away = self._fractions @ cell - centre
-        if along is None:
-            return np.round(find_mic(away, cell, self.atoms.pbc)[1], _ROUND)
-        across = [axis for axis in range(3) if axis != along]
-        if self.atoms.pbc[along] and not np.allclose(cell[along, across], 0.0):
-            raise SettingsError(f"a cylinder along {_AXES[along]} needs a cell vector along {_AXES[along]}")
-        plane = cell.copy()
-        plane[:, along], plane[along] = 0.0, np.eye(3)[along]
-        away[:, along] = 0.0
-        return np.round(find_mic(away, plane, self.atoms.pbc)[1], _ROUND)
-
-    def values(self, quantity: str, name: str = "") -> Any:
-        """(n,) what each atom has of a quantity."""
-        atoms = self.atoms
-        if quantity == "index":
-            return np.arange(len(atoms))
-        if quantity == "species":
-            return np.array(atoms.symbols)
-        if quantity == "tag":
-            return atoms.get_tags()
-        if quantity == "array":
-            if name not in atoms.arrays:
-                raise SettingsError(
-                    f"the structure has no array {name!r}; {hint(name, atoms.arrays, 'arrays')}"
-                )
-            found = atoms.arrays[name]
-            if found.ndim != 1:
-                raise SettingsError(f"array {name} has {found[0].size} values for each atom; expected one")
-            return found
-        fractional = len(quantity) == 2
-        axis = _AXES.index(quantity[-1])
-        if fractional and not atoms.cell[axis].any():
-            raise SettingsError(f"{quantity} needs a cell vector {'abc'[axis]}; the structure has none")
-        return self.coordinate(axis, fractional)
 
 
 Evaluate = Callable[[Asked], Mask]
@@ -350,9 +274,9 @@ class _Reader:
         along = None
         if region == "cylinder":
             axis = self._need("word", "the axis x, y or z")
-            if axis.text not in _AXES:
+            if axis.text not in AXES:
                 raise self._wrong(axis, "is no axis; expected x, y or z")
-            along = _AXES.index(axis.text)
+            along = AXES.index(axis.text)
         begin = self._next
         numbers: list[float] = []
         while self._next.kind == "number" or (numbers and self._take(",")):
@@ -362,7 +286,7 @@ class _Reader:
         def inside(asked: Asked) -> Mask:
             mask = np.ones(len(asked.atoms), bool)
             for axis, (low, high) in sides.items():
-                found = asked.values(("f" if fractional else "") + _AXES[axis])
+                found = asked.values(("f" if fractional else "") + AXES[axis])
                 mask &= (found >= low) & (found < high)
             if region == "sphere":
                 mask &= asked.from_point(np.array(numbers[:3]), fractional) < numbers[3]
@@ -390,7 +314,7 @@ class _Reader:
             sides = {} if len(numbers) < 5 or along is None else {along: numbers[3:5]}
         for axis, (low, high) in sides.items():
             if not low < high:
-                raise self._wrong(token, f"has no atoms: along {_AXES[axis]} it is from {low:g} to {high:g}")
+                raise self._wrong(token, f"has no atoms: along {AXES[axis]} it is from {low:g} to {high:g}")
         return sides
 
     def _comparison(self) -> Evaluate:
