@@ -98,7 +98,9 @@ def held(system: systems.System, options: argparse.Namespace) -> tuple[int, dict
 
     if options.pages:
         pages.PAGE = options.pages * len(system.atoms)
-    engine = Engine(system.atoms, system.forcefield(), precision=options.precision)
+    # As a GPU does it.
+    how = {"precision": options.precision, "decomposition": "particle"}
+    engine = Engine(system.atoms, system.forcefield(), **how)
     engine.advance(options.steps, system.timestep)
     engine.evaluate()
     found: dict[str, int] = {}
