@@ -60,6 +60,7 @@ GROUPS = {
             "BerendsenCell",
             "StochasticCell",
             "InertialCell",
+            "Deform",
             "Source",
             "Group",
         ),

@@ -37,6 +37,7 @@ _PUBLIC = {
     "InertialCell": "taichimd.ensembles.registry",
     "StochasticCell": "taichimd.ensembles.registry",
     "combine": "taichimd.ensembles.registry",
+    "Deform": "taichimd.ensembles.registry",
     "Source": "taichimd.ensembles.groups.source",
     "Group": "taichimd.system.groups",
     "StochasticCellRescaling": "taichimd.ensembles.registry",

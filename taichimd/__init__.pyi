@@ -18,6 +18,7 @@ from taichimd.ensembles.registry import Berendsen as Berendsen
 from taichimd.ensembles.registry import BerendsenCell as BerendsenCell
 from taichimd.ensembles.registry import BerendsenNPT as BerendsenNPT
 from taichimd.ensembles.registry import Bussi as Bussi
+from taichimd.ensembles.registry import Deform as Deform
 from taichimd.ensembles.registry import InertialCell as InertialCell
 from taichimd.ensembles.registry import Langevin as Langevin
 from taichimd.ensembles.registry import MartynaTobiasKlein as MartynaTobiasKlein

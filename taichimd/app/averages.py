@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from taichimd.core.arrays import Array
-from taichimd.ensembles.registry import ENSEMBLES, NVE
+from taichimd.ensembles.registry import ensemble_class
 from taichimd.estimators.average import MIN_INDEPENDENT, average_of, production_start
 from taichimd.estimators.series import Mean
 from taichimd.estimators.slope import slope_of
@@ -26,6 +26,7 @@ DRIFT_UNIT = "µeV/atom/ps"
 _OF_ALL = ("ensemble", "timestep")
 _OF_THERMOSTATS = ("temperature", "final_temperature")
 _OF_BAROSTATS = ("pressure", "final_pressure", "cell_control", "cell_axes")
+_OF_DEFORMATIONS = ("stretch", "shear", "strain_rate", "remap")
 _COLUMNS = ("temperature_K", "potential_eV", "pressure_GPa", "volume_A3")
 _ON_RAMP = "no error: the mean is over a ramp"
 _WORDS = {
@@ -39,8 +40,9 @@ _WORDS = {
 
 def conditions(settings: Mapping[str, Any]) -> tuple[Any, ...]:
     """What two stretches of a run must have in common for one mean, from settings by the names of options."""
-    kind = ENSEMBLES.get(settings.get("ensemble", ""), NVE)
+    kind = ensemble_class(settings)
     keys = [*_OF_ALL, *(_OF_THERMOSTATS if kind.acts_on else ()), *(_OF_BAROSTATS if kind.moves_cell else ())]
+    keys += _OF_DEFORMATIONS if kind.deforms else ()
     values = (settings.get(key) for key in keys)
     return tuple(tuple(value) if isinstance(value, list) else value for value in values)
 

@@ -33,7 +33,7 @@ from taichimd.ensembles.registry import Ensemble
 from taichimd.forcefields.term import BOND_ORDER
 from taichimd.io.files import allow_open_files
 from taichimd.io.lock import locked
-from taichimd.io.thermo import CELL_COLUMNS, TERM, lacks
+from taichimd.io.thermo import CELL_COLUMNS, DEFORMATION_COLUMNS, TERM, lacks
 from taichimd.program.batchable import errors_name
 from taichimd.program.results import require_finite
 
@@ -170,6 +170,11 @@ def check_folder(folder: OutputFolder, job: Job) -> bool:
         job.notes.append(
             "thermo.csv was begun without a barostat and goes on without cell and stresses: choose another "
             "--output for them; cells are in the frames of the trajectory"
+        )
+    if appending and settings.ensemble.kind.deforms and lacks(folder.thermo, DEFORMATION_COLUMNS[0]):
+        job.notes.append(
+            "thermo.csv was begun without a deformation and goes on without strains: choose another --output "
+            "for them"
         )
     return appending
 

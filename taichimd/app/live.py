@@ -81,6 +81,11 @@ class Observations(Sampler):
                 f"observe = {', '.join(spoilt)}: baths of groups drive the system, and Green-Kubo needs "
                 "equilibrium; observe a run without them"
             )
+        if spoilt and engine.ensemble.deforms:
+            raise SettingsError(
+                f"observe = {', '.join(spoilt)}: the cell is deformed, and Green-Kubo needs equilibrium; observe "
+                "a run without --stretch and --shear"
+            )
         if spoilt and engine.ensemble.acts_on:
             self._say(
                 spoilt,

@@ -41,6 +41,32 @@ def of_timestep(timestep: float) -> list[str]:
     ]
 
 
+_SLOW, _FAST = 1e4, 1e11
+"""1/s: a rate below is likely per step, and one above is faster than sound crosses a small cell."""
+
+
+def of_rates(rates: Mapping[str, float], timestep: float) -> list[str]:
+    """That the rate of a deformation looks like one per step, or is very high, if it does.
+
+    Args:
+        rates: 1/s, by axis or plane.
+        timestep: fs.
+    """
+    told = []
+    for name, rate in rates.items():
+        if abs(rate) < _SLOW:
+            told.append(
+                f"{name} = {rate:g}/s changes the cell by {abs(rate) * 1e-9:.1g} in a nanosecond: rates are per "
+                f"time, not per step; {rate:g} per step of {timestep:g} fs is {rate / (timestep * 1e-15):.3g}/s"
+            )
+        elif abs(rate) > _FAST:
+            told.append(
+                f"{name} = {rate:g}/s changes the cell by {abs(rate) * 1e-12:.1%} in a picosecond: stress has no "
+                "time to spread; 1e8/s to 1e10/s is usual"
+            )
+    return told
+
+
 REDRAW = "--velocities draw draws others at --temperature"
 """What helps against velocities of zero on the command line."""
 REDRAW_IN_PYTHON = 'without them, del atoms.arrays["momenta"], others are drawn at the temperature'
@@ -71,6 +97,8 @@ def of_system(atoms: Atoms, forcefield: Any, ensemble: Any, timestep: float) -> 
     notes = of_timestep(timestep)
     notes += forcefield.remarks_on_timestep(timestep, atoms.get_chemical_symbols())
     notes += forcefield.remarks_on_charges()
+    if ensemble.deforms and not isinstance(ensemble, type):
+        notes += of_rates(ensemble.rates, timestep)
     if ensemble.moves_cell and not atoms.pbc.all():
         along = "".join(axis for axis, flag in zip("xyz", atoms.pbc, strict=True) if flag)
         notes.append(
@@ -102,6 +130,7 @@ def before_run(settings: RunSettings, atoms: Atoms, forcefield: Any) -> list[str
     return [
         *notes_on_overlap(atoms, refuse=True),
         *of_system(atoms, forcefield, settings.ensemble.kind, settings.run.timestep),
+        *(of_rates(settings.ensemble.rates, settings.run.timestep) if settings.ensemble.kind.deforms else ()),
         *forcefield.remarks_on_time(len(atoms), steps, settings.compute.backend),
     ]
 

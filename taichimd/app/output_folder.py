@@ -8,6 +8,7 @@ from taichimd.io.analysis_files import PICTURES
 from taichimd.io.binary_trajectory import cut_frames
 from taichimd.io.files import cut_file, writing
 from taichimd.io.netcdf_trajectory import cut_netcdf
+from taichimd.io.stress_strain import STRESS_STRAIN
 from taichimd.io.trajectory import offset_of_step
 from taichimd.settings.types import NONE
 
@@ -61,9 +62,14 @@ class OutputFolder:
         """Picture of the thermo rows."""
         return self.path / f"thermo.{self.plot_format}"
 
+    @property
+    def stress_strain(self) -> Path:
+        """Picture of the stress of a deformed cell against its strain."""
+        return self.path / f"{STRESS_STRAIN}.{self.plot_format}"
+
     def files(self) -> list[Path]:
         """All of them, in the order in which a summary lists them."""
-        own = [*self.trajectories, self.thermo, self.plot, self.checkpoint, self.report]
+        own = [*self.trajectories, self.thermo, self.plot, self.stress_strain, self.checkpoint, self.report]
         return [*own, *(self.path / name for name in self.observed)]
 
     def check(self, *, overwrite: bool) -> None:

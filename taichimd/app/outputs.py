@@ -154,13 +154,15 @@ class ThermoTable(GrowingFile):
         terms = tuple(term_names(simulation.energy_terms())) if self._terms else ()
         charged = simulation.engine.forcefield.charged
         heats = tuple(heat_names(simulation.heats()))
-        return ThermoWriter(self.path, self._drop_from, moving, charged, terms, heats)
+        deformed = moving and simulation.engine.ensemble.deforms
+        return ThermoWriter(self.path, self._drop_from, moving, charged, terms, heats, deformed)
 
     def _write(self, simulation: SimulatedSystem, thermo: Thermo) -> None:
         engine = simulation.engine
         more = (engine.cell, engine.pressures()) if self._writer.has_cell else (None, None)
         terms = term_names(simulation.energy_terms()) if self._terms and self._writer.has_terms else None
-        self._writer.write(thermo, simulation.time_ps, *more, terms)
+        deformation = engine.deformation() if self._writer.has_cell else None
+        self._writer.write(thermo, simulation.time_ps, *more, terms, deformation)
 
 
 class TrajectoryFile(GrowingFile):

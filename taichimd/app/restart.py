@@ -10,7 +10,7 @@ from ase import Atoms
 from taichimd.app.simulated_system import SimulatedSystem
 from taichimd.core.errors import CheckpointError, MissingParameterError, SettingsError
 from taichimd.ensembles.groups.given import STATE, GroupBath, of_record
-from taichimd.ensembles.registry import ENSEMBLES, NVE, Ensemble
+from taichimd.ensembles.registry import Ensemble, ensemble_class
 from taichimd.io.checkpoint import Checkpoint, read_checkpoint
 from taichimd.io.potential import differences, in_another_order
 from taichimd.io.structures import has_velocities
@@ -100,7 +100,7 @@ def at_rest(checkpoint: Checkpoint, settings: RunSettings) -> tuple[Checkpoint, 
     Only where another ensemble goes on: that keeps the momentum, and counts 3N - 3 degrees of freedom. With
     fixed atoms no ensemble does.
     """
-    before = ENSEMBLES.get(checkpoint.settings.get("ensemble", ""), NVE)
+    before = ensemble_class(checkpoint.settings)
     left = before.moves_centre and not settings.ensemble.kind.moves_centre
     if not left or len(checkpoint.numbers) == 1 or checkpoint.fixed is not None:
         return checkpoint, []

@@ -72,6 +72,19 @@ class SimulatedSystem(NotCopied):
         """Energy that each bath of a group has given to the atoms since the first step, eV, by its name."""
         return self.engine.heats()
 
+    def strain(self) -> Array | None:
+        """(3, 3) F - 1 of a deformation since its start, continuous through flips; None without a deformation.
+
+        The diagonal has the engineering strains; row y, column x has the shear xy.
+        """
+        found = self.engine.deformation()
+        return None if found is None else found[0] - np.eye(3)
+
+    def work(self) -> float | None:
+        """Work that a deformation has done on the atoms since its start, eV; None without a deformation."""
+        found = self.engine.deformation()
+        return None if found is None else found[1]
+
     @property
     def numbers(self) -> NDArray[Any]:
         """(n,) atomic numbers."""

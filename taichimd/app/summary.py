@@ -11,7 +11,7 @@ from taichimd.app.averages import drift_text, mean_text, production_text, withou
 from taichimd.app.output_folder import OutputFolder
 from taichimd.app.profile import profile_rows
 from taichimd.app.progress import duration
-from taichimd.ensembles.registry import ENSEMBLES
+from taichimd.ensembles.registry import ensemble_class
 from taichimd.io.structures import has_velocities
 from taichimd.settings.run import OutputSettings, RunSettings
 from taichimd.settings.types import DRAW, NONE
@@ -74,8 +74,10 @@ def _header_rows(job: "Job", decomposition: str) -> list[tuple[str, str]]:
     ]  # fmt: skip
     if settings.ensemble.kind.acts_on:
         rows.insert(-1, ("thermostat", settings.ensemble.describe_thermostat()))
-    if settings.ensemble.kind.moves_cell:
+    if settings.ensemble.has_barostat:
         rows.insert(-1, ("barostat", settings.ensemble.describe_barostat()))
+    if settings.ensemble.kind.deforms:
+        rows.insert(-1, ("deformation", settings.ensemble.describe_deformation()))
     if job.acting is not None:
         rows[-1:-1] = job.acting.rows()
     return rows
@@ -174,7 +176,7 @@ def _last_state(report: dict[str, Any]) -> str:
 
 
 def _moves_cell(report: dict[str, Any]) -> bool:
-    return ENSEMBLES[report["settings"]["ensemble"]].moves_cell
+    return ensemble_class(report["settings"]).moves_cell
 
 
 def means_rows(report: dict[str, Any]) -> list[tuple[str, str]]:

@@ -13,7 +13,6 @@ from taichimd.core.runtime import ti
 from taichimd.ensembles.barostats import layout as barostats
 from taichimd.ensembles.bath_arrays import BatchBathArrays
 from taichimd.ensembles.functions import EnsembleFunctions
-from taichimd.ensembles.thermostats import layout as thermostats
 from taichimd.ensembles.thermostats.layout import SEED, ledger_size
 from taichimd.ensembles.thermostats.ledger import OwnLedger
 from taichimd.system.cell import taken_cells
@@ -29,7 +28,7 @@ def of_each_system(of: EnsembleFunctions, real: Any, coupling: Any) -> EnsembleF
         coupling: `Coupling` of it.
     """
     moves_cell, sums = coupling.moves_cell, 2 * of.parts
-    length, size = ledger_size(coupling.sums), barostats.BATH_SIZE if moves_cell else thermostats.BATH_SIZE
+    length, size = ledger_size(coupling.sums), coupling.bath_size
 
     @ti.func
     def start_of(k):

@@ -3,6 +3,10 @@
 A bath is a row of two device arrays. A checkpoint keeps the state of each bath.
 """
 
+<<<<<<< HEAD
+=======
+import sys
+>>>>>>> fcfe4a6d (wip)
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,6 +19,7 @@ from taichimd.core.errors import CapacityError, SettingsError
 from taichimd.core.host_copies import on_host
 from taichimd.core.runtime import ti
 from taichimd.ensembles.barostats import layout as baro
+from taichimd.ensembles.barostats.deformation import DeformedCell
 from taichimd.ensembles.coupling import Coupling, coupling_of
 from taichimd.ensembles.groups.baths import GroupBaths
 from taichimd.ensembles.groups.given import GroupBath
@@ -144,6 +149,28 @@ class Baths:
         self.bath.from_numpy(values.ravel())
         self.ledger.from_numpy(ledgers.ravel())
 
+    def _flips_every(self, timestep: float) -> dict[int, int]:
+        """Steps between two looks at the cells of systems that are sheared, by their numbers."""
+        every = {
+            row.number: row.ensemble.flips_every(timestep)
+            for row in self.rows
+            if isinstance(row.ensemble, DeformedCell)
+        }
+        return {number: steps for number, steps in every.items() if steps}
+
+    def flips(self, step: int, timestep: float) -> list[int]:
+        """Numbers of the systems whose cells are looked at before a step, whether they are flipped."""
+        if not self.coupling.deforms:
+            return []
+        return [number for number, every in self._flips_every(timestep).items() if step % every == 0]
+
+    def next_flips(self, step: int, timestep: float) -> int:
+        """The next step for which `flips` are not empty."""
+        if not self.coupling.deforms:
+            return sys.maxsize
+        ends = [(step // every + 1) * every for every in self._flips_every(timestep).values()]
+        return min(ends, default=sys.maxsize)
+
     def leave(self, step: int) -> None:
         """Prepare for a step counter that jumps from this step to a different one.
 
@@ -193,6 +220,30 @@ class Bath:
             values[baro.AT_REST] = 1.0
             values[baro.VELOCITY_SCALE : baro.VELOCITY_SCALE + 9] = np.eye(3).ravel()
             self._write(values)
+
+    def begin(self, step: int, timestep: float, virial: Callable[[], Array]) -> bool:
+        """Begin a deformation that no action has come before; whether this was to be done.
+
+        Args:
+            step: number of the step that follows.
+            timestep: internal time units.
+            virial: (3, 3) eV of the system.
+        """
+        cells, ensemble = self.baths.cells, self.ensemble
+        due = isinstance(ensemble, DeformedCell) and step % self.baths.coupling.period == 0
+        if not due or cells.read("stretch")[self.number].any():
+            return False
+        values = self._values()
+        x, drift = ensemble.begin(values, cells.read("gradient")[self.number], virial(), timestep)
+        self._write(values)
+        cells.to_come(self.number, x, drift)
+        return True
+
+    def deformation(self) -> tuple[Array, float] | None:
+        """Deformation gradient F (3, 3) and work done on the atoms, eV, since the start; None without a deformation."""
+        if not isinstance(self.ensemble, DeformedCell):
+            return None
+        return self.baths.cells.read("gradient")[self.number].copy(), self.ensemble.work(self._values())
 
     def check_sums(self, virial: float, twice_kinetic: float) -> None:
         """Refuse what the sums of a barostat, whole numbers of 64 bits, do not hold.
@@ -247,6 +298,9 @@ class Bath:
             found["bath"] = values[at.STATE].tolist()
             if coupling.moves_cell:
                 found["cell"] = [*self.baths.cells.state(self.number), *values[baro.STATE].tolist()]
+            if coupling.deforms:
+                gradient = self.baths.cells.read("gradient")[self.number].ravel()
+                found["deformation"] = [*gradient.tolist(), *values[baro.DEFORMATION_STATE].tolist()]
         return found
 
     def set_state(self, state: dict[str, Any]) -> None:
@@ -279,6 +333,9 @@ class Bath:
                 of_barostat = len(values[baro.STATE])
                 values[baro.STATE] = state["cell"][-of_barostat:]
                 self.baths.cells.set_state(self.number, state["cell"][:-of_barostat])
+            if coupling.deforms:
+                values[baro.DEFORMATION_STATE] = state["deformation"][9:]
+                self.baths.cells.set_gradient(self.number, np.reshape(state["deformation"][:9], (3, 3)))
             self._write(values)
         if "acting" in state and self.baths.groups is not None:
             self.baths.groups.set_state(self.number, state["acting"])
@@ -335,7 +392,7 @@ def _first_values(
 ) -> tuple[Array, NDArray[np.int64]]:
     """Rows of the arrays `bath` and `ledger` at the start."""
     coupling = bath.baths.of_all
-    values = np.zeros(baro.BATH_SIZE if coupling.moves_cell else at.BATH_SIZE)
+    values = np.zeros(coupling.bath_size)
     ledger = np.zeros(at.ledger_size(coupling.sums), np.int64)
     values[at.FREEDOM], values[at.TOTAL_MASS] = bath.freedom, masses.sum()
     values[at.DRIVE : at.DRIVE + 3] = driving_force or (0.0, 0.0, 0.0)

@@ -8,8 +8,10 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 from taichimd.core.errors import SettingsError
+from taichimd.core.strain_rates import SHEARED, STRETCHED
 from taichimd.ensembles.barostats.base import CellMotion
 from taichimd.ensembles.barostats.berendsen import BerendsenCell
+from taichimd.ensembles.barostats.deformation import deformed
 from taichimd.ensembles.barostats.martyna_tobias_klein import InertialCell
 from taichimd.ensembles.barostats.stochastic_cell_rescaling import StochasticCell
 from taichimd.ensembles.thermostats.base import NVE, Ensemble, Thermostat
@@ -106,8 +108,56 @@ def combination(thermostat: type[Ensemble], motion: type[CellMotion]) -> type[Ce
     return made
 
 
-def combine(thermostat: Thermostat | None, motion: CellMotion) -> CellMotion:
-    """The ensemble of a thermostat and a motion of the cell.
+@dataclass(frozen=True, kw_only=True)
+class Deform:
+    """A deformation of the cell at given rates, for `combine`.
+
+        >>> from taichimd import Bussi, Deform, StochasticCell, combine
+        >>> pulled = combine(Bussi(300.0), Deform(x="1e9/s"))
+        >>> sheared = combine(Bussi(90.0), Deform(xy="1e10/s"))  # SLLOD
+        >>> free_sides = StochasticCell(control="orthorhombic", axes="yz")
+        >>> combine(Bussi(300.0), free_sides, Deform(x="1e9/s")).stretch
+        'x=1e9/s'
+
+    Args:
+        x, y, z: rates of the lengths, such as "1e9/s" or "0.01/ps"; numbers are in 1/s.
+        yz, xz, xy: shear rates; xy is du_x/dy.
+        kind: "engineering": L = L0 (1 + e t); "true": L = L0 exp(e t). A shear rate is du_x/dy in either case.
+        remap: "positions": atoms follow the cell and keep their velocities, for solids; "peculiar": SLLOD, for
+            fluids; None: "peculiar" with a shear, else "positions".
+
+    Raises:
+        SettingsError: no rate, or one that is none.
+    """
+
+    x: str | float | None = None
+    y: str | float | None = None
+    z: str | float | None = None
+    yz: str | float | None = None
+    xz: str | float | None = None
+    xy: str | float | None = None
+    kind: str = "engineering"
+    remap: str | None = None
+
+    def __post_init__(self) -> None:
+        deformed(NVE)(**self.settings)
+
+    def _text(self, names: tuple[str, ...]) -> str | None:
+        given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        texts = [f"{name}={one if isinstance(one, str) else repr(float(one))}" for name, one in given.items()]
+        return ",".join(texts).replace(" ", "") or None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Arguments of ensembles that deform."""
+        own = {"strain_rate": self.kind, "remap": self.remap}
+        return {"stretch": self._text(STRETCHED), "shear": self._text(SHEARED), **own}
+
+
+def combine(
+    thermostat: Thermostat | None, motion: CellMotion | Deform, deform: Deform | None = None
+) -> CellMotion:
+    """The ensemble of a thermostat and a motion of the cell: a barostat, a deformation, or both.
 
         >>> from taichimd import NoseHoover, StochasticCell, combine
         >>> motion = StochasticCell(pressure=1.0, control="triclinic")
@@ -116,21 +166,48 @@ def combine(thermostat: Thermostat | None, motion: CellMotion) -> CellMotion:
 
     Args:
         thermostat: of the atoms, such as `Langevin(300.0)`; None: there is none.
-        motion: of the cell: `BerendsenCell`, `StochasticCell` or `InertialCell`. A ramp of both is the same.
+        motion: of the cell: `BerendsenCell`, `StochasticCell` or `InertialCell`, or a `Deform`. A ramp of both is the same.
+        deform: a deformation beside a barostat of other axes.
 
     Returns:
-        An ensemble with the parameters of both, for `Simulation(..., ensemble=...)`.
+        An ensemble with the parameters of all, for `Simulation(..., ensemble=...)`.
 
     Raises:
         SettingsError: they do not combine, or have different ramps.
     """
-    for one, kind, expected in (
-        (thermostat, Thermostat, "a thermostat such as Langevin(300.0), or None"),
-        (motion, CellMotion, "a motion of the cell such as StochasticCell(pressure=1.0)"),
-    ):
-        both = isinstance(one, Thermostat) and isinstance(one, CellMotion)
-        if both or not (isinstance(one, kind) or (one is None and kind is Thermostat)):
-            raise SettingsError(f"{one!r} cannot be combined: expected {expected}")
+    if isinstance(motion, Deform):
+        if deform is not None:
+            raise SettingsError("combine has two deformations; give all rates to one Deform")
+        _check_kind(thermostat, Thermostat, "a thermostat such as Langevin(300.0), or None")
+        kind: type[Ensemble] = NVE if thermostat is None else type(thermostat)
+        own = (
+            {}
+            if thermostat is None
+            else {one.name: getattr(thermostat, one.name) for one in fields(thermostat)}
+        )
+        return deformed(kind)(**own, **motion.settings)
+    ensemble = _combined(thermostat, motion)
+    if deform is None:
+        return ensemble
+    if not isinstance(deform, Deform):
+        raise SettingsError(
+            f'{deform!r} cannot be combined: expected a deformation such as Deform(x="1e9/s")'
+        )
+    own = {one.name: getattr(ensemble, one.name) for one in fields(ensemble)}
+    return deformed(type(ensemble))(**own, **deform.settings)
+
+
+def _check_kind(one: object, kind: type[Ensemble], expected: str) -> None:
+    """Raise a SettingsError if what is combined is neither None nor of a kind alone."""
+    both = isinstance(one, Thermostat) and isinstance(one, CellMotion)
+    if both or not (isinstance(one, kind) or (one is None and kind is Thermostat)):
+        raise SettingsError(f"{one!r} cannot be combined: expected {expected}")
+
+
+def _combined(thermostat: Thermostat | None, motion: CellMotion) -> CellMotion:
+    """The ensemble of a thermostat and a barostat."""
+    _check_kind(thermostat, Thermostat, "a thermostat such as Langevin(300.0), or None")
+    _check_kind(motion, CellMotion, "a motion of the cell such as StochasticCell(pressure=1.0)")
     ramps = {one.ramp for one in (thermostat, motion) if one is not None and one.ramp is not None}
     if len(ramps) > 1:
         first, second = (None if one is None else one.ramp for one in (thermostat, motion))

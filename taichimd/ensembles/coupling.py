@@ -12,6 +12,7 @@ from taichimd.ensembles.batch_coupling import of_each_system
 from taichimd.ensembles.functions import EnsembleFunctions
 from taichimd.ensembles.groups.functions import group_functions
 from taichimd.ensembles.registry import NVE, BerendsenNPT, CellMotion, Ensemble, Thermostat
+from taichimd.ensembles.thermostats import layout as thermostats
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,22 @@ class Coupling:
 
     @property
     def parts(self) -> int:
-        """Components of each tensor that a barostat sums; 0 without one."""
+        """Components of each tensor that a barostat sums; 0 without one. A deformation does work with all of them."""
+        if self.deforms:
+            return 6
         return baro.parts_of(self.control, self.axes) if self.moves_cell else 0
+
+    @property
+    def deforms(self) -> bool:
+        """Whether the cell is deformed at a given rate."""
+        return self.kind.deforms
+
+    @property
+    def bath_size(self) -> int:
+        """Numbers of a bath in the array `bath`."""
+        if self.moves_cell:
+            return baro.DEFORMED_SIZE if self.deforms else baro.BATH_SIZE
+        return thermostats.BATH_SIZE
 
     @property
     def given(self) -> int:

@@ -31,6 +31,16 @@ def series(x, first: ti.template()):
 
 
 @ti.func
+def logarithm(x):
+    """log(1 + x) of a small matrix."""
+    one = ti.Matrix.identity(ti.f64, 3)
+    total = 0.0 * one
+    for m in range(_TERMS):
+        total = one / ti.cast(_TERMS - m, ti.f64) - x @ total
+    return x @ total
+
+
+@ti.func
 def grown(x):
     """(exp(x) - 1)/x of a number."""
     total = 0.0 * x + 1.0

@@ -40,13 +40,14 @@ class CellFunctions:
 
 
 @cache
-def cell_functions(real: Any, moves: bool, batch: bool = False) -> CellFunctions:
+def cell_functions(real: Any, moves: bool, batch: bool = False, deforms: bool = False) -> CellFunctions:
     """The functions of one kind of cell.
 
     Args:
         real: ti.f64 or ti.f32, of the atoms; cells are float64.
         moves: whether the cell moves on the device.
         batch: whether each of several systems has a cell of its own.
+        deforms: whether B and C need not be symmetric, and F is kept.
     """
 
     @ti.func
@@ -87,6 +88,10 @@ def cell_functions(real: Any, moves: bool, batch: bool = False) -> CellFunctions
         h += h @ extra
         strains = [cells.strain[2 * k + which] for which in ti.static((NEAR_LIST, VERLET_LIST))]
         cells.vectors[k] = h
+        if ti.static(deforms):
+            f = cells.gradient[k]
+            f += f @ extra
+            cells.gradient[k] = f
         for which in ti.static((NEAR_LIST, VERLET_LIST)):
             m = strains[which]
             m += m @ extra
@@ -102,8 +107,12 @@ def cell_functions(real: Any, moves: bool, batch: bool = False) -> CellFunctions
     def drifted(i, x, move, cells: ti.template()):
         """Change of a position, and displacement in this cell, for a given move in a cell at rest."""
         k = cell_of(i, cells)
-        by = ti.cast(cells.drift[k], real) @ move
-        return ti.cast(cells.stretch[k], real) @ x + by, by
+        drift, stretch = ti.cast(cells.drift[k], real), ti.cast(cells.stretch[k], real)
+        if ti.static(deforms):
+            # Vectors are rows; what barostats do alone is symmetric.
+            drift, stretch = drift.transpose(), stretch.transpose()
+        by = drift @ move
+        return stretch @ x + by, by
 
     @ti.func
     def forget_one(k, which: ti.template(), cells: ti.template()):

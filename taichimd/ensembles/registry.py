@@ -24,12 +24,17 @@ and no centre of mass rests. Every ensemble but those of Berendsen's cell keeps 
 bath and cell have received; total energy less that is conserved but for the error of velocity Verlet.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 from taichimd.ensembles.barostats.base import CellMotion
 from taichimd.ensembles.barostats.berendsen import BerendsenCell
+from taichimd.ensembles.barostats.deformation import deformed
 from taichimd.ensembles.barostats.martyna_tobias_klein import InertialCell
 from taichimd.ensembles.barostats.stochastic_cell_rescaling import StochasticCell
 from taichimd.ensembles.combinations import (
     BerendsenNPT,
+    Deform,
     MartynaTobiasKlein,
     StochasticCellRescaling,
     combination,
@@ -43,9 +48,9 @@ from taichimd.ensembles.thermostats.langevin import Langevin
 from taichimd.ensembles.thermostats.nose_hoover import NoseHoover
 
 __all__ = [
-    "BAROSTATS", "COMBINED", "ENSEMBLES", "MOTIONS", "NVE", "THERMOSTATS", "Berendsen", "BerendsenCell",
-    "BerendsenNPT", "Bussi", "CellMotion", "Ensemble", "InertialCell", "Langevin", "MartynaTobiasKlein",
-    "NoseHoover", "StochasticCell", "StochasticCellRescaling", "Thermostat", "combine",
+    "BAROSTATS", "COMBINED", "ENSEMBLES", "MOTIONS", "NVE", "THERMOSTATS", "Berendsen", "BerendsenCell", "BerendsenNPT", "Bussi",
+    "CellMotion", "Deform", "Ensemble", "InertialCell", "Langevin", "MartynaTobiasKlein", "NoseHoover", "StochasticCell",
+    "StochasticCellRescaling", "Thermostat", "combine", "deformed", "ensemble_class",
 ]  # fmt: skip
 
 THERMOSTATS: dict[str, type[Thermostat]] = {
@@ -67,3 +72,9 @@ _ALL = [
 COMBINED: dict[str, type[CellMotion]] = {**BAROSTATS, **{kind.name: kind for kind in _ALL}}
 """All motions of the cell, each with each thermostat that it combines with."""
 ENSEMBLES: dict[str, type[Ensemble]] = {NVE.name: NVE, **THERMOSTATS, **COMBINED}
+
+
+def ensemble_class(settings: Mapping[str, Any]) -> type[Ensemble]:
+    """The class of the ensemble of settings by the names of options, such as those of a record; NVE of an unknown name."""
+    kind = ENSEMBLES.get(settings.get("ensemble", ""), NVE)
+    return deformed(kind) if settings.get("stretch") or settings.get("shear") else kind

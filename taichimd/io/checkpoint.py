@@ -15,7 +15,7 @@ from taichimd.core.arrays import Array
 from taichimd.core.errors import CheckpointError
 from taichimd.core.saved import saved_array
 from taichimd.ensembles.barostats import layout as of_barostats
-from taichimd.ensembles.registry import ENSEMBLES, NVE
+from taichimd.ensembles.registry import ENSEMBLES, NVE, deformed, ensemble_class
 from taichimd.ensembles.thermostats.layout import STATE
 from taichimd.io.checked import Meta, fault_of
 from taichimd.io.files import write_atomically
@@ -180,9 +180,13 @@ def _fault_of_state(meta: dict[str, Any]) -> str:
     if "kind" in bath or name not in ENSEMBLES:
         return f"bath is of an unknown kind {bath.get('kind', name)!r}"
     kind = ENSEMBLES[name]
+    if "deformation" in bath:
+        kind = deformed(kind)
     lengths = {"bath": STATE.stop - STATE.start} if kind.acts_on == "system" or kind.moves_cell else {}
     if kind.moves_cell:
         lengths["cell"] = 27 + of_barostats.STATE.stop - of_barostats.STATE.start
+    if kind.deforms:
+        lengths["deformation"] = 9 + len(range(of_barostats.DEFORMED_SIZE)[of_barostats.DEFORMATION_STATE])
     for key, length in lengths.items() if bath else ():
         if len(bath.get(key) or ()) != length:
             return f"bath.{key} is not {length} numbers"
@@ -259,6 +263,6 @@ def check_same_system(path: str | Path, checkpoint: Checkpoint, atoms: Atoms) ->
         raise differs(f"atom {held[0]} is {was}, in the structure {is_}")
     if not np.array_equal(atoms.pbc, checkpoint.pbc):
         raise differs(f"pbc is {checkpoint.pbc.tolist()}, in the structure {atoms.pbc.tolist()}")
-    moved = ENSEMBLES.get(checkpoint.settings.get("ensemble", ""), NVE).moves_cell
+    moved = ensemble_class(checkpoint.settings).moves_cell
     if not moved and not np.allclose(atoms.cell.array, checkpoint.cell, rtol=0, atol=1e-6):
         raise differs("the cell differs")

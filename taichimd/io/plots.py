@@ -9,6 +9,7 @@ from ase.formula import Formula
 
 from taichimd.core.arrays import Array
 from taichimd.io.files import write_atomically
+from taichimd.io.stress_strain import STRESS_STRAIN, is_deformed, plot_stress_strain, rates_of_record
 from taichimd.io.thermo import read_thermo
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def marks_of(segments: Sequence[Mapping[str, Any]]) -> list[Mark]:
 
 
 def plot_run(table: Path, picture: Path, report: Mapping[str, Any]) -> None:
-    """Draw the thermo.csv of a run with what its report says of it.
+    """Draw the thermo.csv of a run with what its report says of it; of a deformed cell stress against strain, too.
 
     Args:
         table: thermo.csv.
@@ -56,6 +57,9 @@ def plot_run(table: Path, picture: Path, report: Mapping[str, Any]) -> None:
     title += f", {report['potential'].get('name', '')}, {report['settings'].get('ensemble', '')}"
     marks = marks_of(report.get("segments", []))
     plot_thermo(table, picture, report["n_atoms"], title, report.get("conserved_from_step", 0), marks)
+    columns, rates = read_thermo(table), rates_of_record(report["settings"])
+    if rates and is_deformed(columns) and len(columns["step"]):
+        plot_stress_strain(columns, rates, picture.with_name(f"{STRESS_STRAIN}{picture.suffix}"), title)
 
 
 def plot_thermo(

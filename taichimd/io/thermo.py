@@ -1,5 +1,6 @@
 """thermo.csv: one row of energies, temperature and pressure per report, at full precision."""
 
+import math
 import re
 import warnings
 from collections.abc import Mapping, Sequence
@@ -32,7 +33,19 @@ CELL_COLUMNS = (
 """More, where the cell moves: its lengths and angles, and the pressures that move it."""
 CHARGE_COLUMNS = ("charge_iterations",)
 """More, of a force field that equilibrates charges: iterations of the solve of this step."""
-_TABLES = tuple(COLUMNS + charges + cell for charges in ((), CHARGE_COLUMNS) for cell in ((), CELL_COLUMNS))
+DEFORMATION_COLUMNS = (
+    "strain_x", "strain_y", "strain_z", "strain_yz", "strain_xz", "strain_xy",
+    "true_strain_x", "true_strain_y", "true_strain_z",
+    "stress_xx_GPa", "stress_yy_GPa", "stress_zz_GPa", "stress_yz_GPa", "stress_xz_GPa", "stress_xy_GPa",
+    "work_deformation_eV",
+)  # fmt: skip
+"""More, where the cell is deformed: engineering strains L/L0 - 1 and shears, true strains log(L/L0), stresses with their kinetic
+part (tension positive), and the work done on the atoms, all since the start of the deformation."""
+_TABLES = tuple(
+    COLUMNS + charges + cell
+    for charges in ((), CHARGE_COLUMNS)
+    for cell in ((), CELL_COLUMNS, CELL_COLUMNS + DEFORMATION_COLUMNS)
+)
 """The columns that a table can have, besides those of terms."""
 TERM = r"E_\w+_eV"
 """Names of more columns, on demand: energies of terms (eV), as a regular expression."""
@@ -61,6 +74,7 @@ class ThermoWriter(AppendedFile):
         charges: likewise, of the CHARGE_COLUMNS.
         terms: likewise, names of columns of terms (`term_names`).
         heats: likewise, names of columns of baths (`heat_names`).
+        deformed: likewise, of the DEFORMATION_COLUMNS, which come with those of the cell.
 
     Raises:
         OutputError: it cannot be written, or what is there is no such table.
@@ -77,9 +91,11 @@ class ThermoWriter(AppendedFile):
         charges: bool = False,
         terms: Sequence[str] = (),
         heats: Sequence[str] = (),
+        deformed: bool = False,
     ) -> None:
         self.columns: tuple[str, ...] = (
-            *COLUMNS, *CHARGE_COLUMNS * charges, *terms, *heats, *CELL_COLUMNS * moving_cell,
+            *COLUMNS, *CHARGE_COLUMNS * charges, *terms, *heats, *CELL_COLUMNS * (moving_cell or deformed),
+            *DEFORMATION_COLUMNS * deformed,
         )  # fmt: skip
         if drop_from is not None and path.exists():
             self.columns = _columns_of(path)
@@ -103,6 +119,7 @@ class ThermoWriter(AppendedFile):
         cell: Array | None = None,
         pressures: Array | None = None,
         terms: Mapping[str, float] | None = None,
+        deformation: tuple[Array, float] | None = None,
     ) -> None:
         """Append one row; what is not defined is an empty field.
 
@@ -112,6 +129,7 @@ class ThermoWriter(AppendedFile):
             cell: (3, 3) Å, needed where the table has CELL_COLUMNS.
             pressures: (6,) GPa, xx yy zz yz xz xy, likewise; None without a volume.
             terms: eV, by names of columns, where the table has them.
+            deformation: (3, 3) gradient and work (eV), where there is one (`System.deformation`).
         """
         found: dict[str, float | None] = {
             "time_ps": time_ps,
@@ -128,9 +146,20 @@ class ThermoWriter(AppendedFile):
         if cell is not None:
             more = [None] * 6 if pressures is None else pressures.tolist()
             found |= zip(CELL_COLUMNS, [*Cell(cell).cellpar().tolist(), *more], strict=True)
+        if deformation is not None:
+            found |= _of_deformation(*deformation, pressures)
         fields = {name: repr(float(value)) for name, value in found.items() if value is not None}
         fields |= {"step": str(thermo.step), CHARGE_COLUMNS[0]: str(thermo.charge_iterations)}
         self.append(",".join(fields.get(name, "") for name in self.columns) + "\n")
+
+
+def _of_deformation(gradient: Array, work: float, pressures: Array | None) -> dict[str, float | None]:
+    """Values of the DEFORMATION_COLUMNS."""
+    (xx, _, _), (xy, yy, _), (xz, yz, zz) = gradient.tolist()
+    lengths = (xx, yy, zz)
+    strains = [*(length - 1.0 for length in lengths), yz, xz, xy, *(math.log(length) for length in lengths)]
+    stresses = [None] * 6 if pressures is None else (-pressures).tolist()
+    return dict(zip(DEFORMATION_COLUMNS, [*strains, *stresses, work], strict=True))
 
 
 def lacks(path: Path, name: str) -> bool:

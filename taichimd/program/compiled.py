@@ -98,7 +98,7 @@ def compiled_groups(variant: Variant) -> CompiledGroups:
     """Device functions of all groups of a variant."""
     groups, coupling, unroll = variant.groups, variant.coupling, variant.unroll
     thermostat = coupling_functions(coupling, variant.real, variant.on_gpu)
-    box = cell_functions(variant.real, coupling.moves_cell, coupling.batch)
+    box = cell_functions(variant.real, coupling.moves_cell, coupling.batch, coupling.deforms)
     driven, near_list = coupling.driven, variant.near_list
     tally = {0: FORCE, 1: TRACE, 3: DIAGONAL, 6: SYMMETRIC}[
         thermostat.parts if box.moves else 6 if driven else 0

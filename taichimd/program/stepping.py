@@ -1,10 +1,14 @@
 """Steps of any number of systems."""
 
+import numpy as np
+
+from taichimd.core.arrays import Array
 from taichimd.core.errors import StructureError, TaichimdError
 from taichimd.ensembles.groups.layout import SPENT
 from taichimd.neighbours.control import NONE
 from taichimd.program import explosion
 from taichimd.program.batchable import called
+from taichimd.program.flips import flip_sheared
 from taichimd.program.folds import fold_far_atoms
 from taichimd.program.system import System
 from taichimd.program.systems import Systems
@@ -34,11 +38,31 @@ class SteppedSystems(Systems):
             self.baths.groups.check_timestep(timestep)
         last = self.step + n_steps
         while self.step < last and self.alive:
-            if is_time(self.step) and fold_far_atoms(self.state, self.cells, self.alive):
+            flips = [k for k in self.baths.flips(self.step, float(timestep)) if k in self.alive]
+            if flips and flip_sheared(self.state, self.cells, flips, self.pbc):
                 self.forget()
                 self.device.folded()
-            # A piece ends where atoms may be folded next: pieces have no influence on the bits.
-            self._advance(min(last, next_look(self.step)) - self.step, float(timestep))
+            folds = self.alive if is_time(self.step) else flips
+            if folds and fold_far_atoms(self.state, self.cells, folds):
+                self.forget()
+                self.device.folded()
+            if self.baths.coupling.deforms:
+                self._begin_deformation(float(timestep))
+            # A piece ends where atoms may be folded or cells flipped next: pieces do not change the bits.
+            end = min(last, next_look(self.step), self.baths.next_flips(self.step, float(timestep)))
+            self._advance(end - self.step, float(timestep))
+
+    def _begin_deformation(self, timestep: float) -> None:
+        """Begin the deformations of cells that no action has come before."""
+        began = False
+        for number in self.alive:
+
+            def virial(number: int = number) -> Array:
+                return np.asarray(self.sums("totals")[number][2:].reshape(3, 3))
+
+            began |= self.baths.rows[number].begin(self.step, timestep, virial)
+        if began:
+            self.forget()
 
     def _advance(self, n_steps: int, timestep: float) -> None:
         """So many steps, in which no atom is folded."""

@@ -205,6 +205,14 @@ class System(NotCopied):
         """Energy that each bath of a group has given to the atoms since the first step, eV, by its name."""
         return self.systems.heats(self.number)
 
+    def deformation(self) -> tuple[Array, float] | None:
+        """Deformation gradient F (3, 3) since the start, and the work done on the atoms, eV; None without a deformation.
+
+        Rows of F are vectors: h = h0 F of cell vectors in rows, but for flips. F_xx - 1 is the engineering strain along x,
+        and row y, column x is the shear xy.
+        """
+        return self._bath.deformation()
+
     def atom_values(self) -> dict[str, Array]:
         """What a frame shows of each atom, (n,) each, by name: states of contributions, charges (e)."""
         systems = self.systems

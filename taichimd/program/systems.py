@@ -125,7 +125,7 @@ class Systems(NotCopied):
                 if all_pairs:
                     check_all_pairs_of(ensemble.moves_cell, driving_force)
                 if isinstance(ensemble, CellMotion):
-                    self.forcefield.check_virial("a barostat")
+                    self.forcefield.check_virial("a deformation" if ensemble.deforms else "a barostat")
                     ensemble.check_cell(atoms.cell.array, atoms.pbc)
                 self.fixed.append(check_fixed(held[number], len(atoms)))
                 why = why_not_held(self.fixed[-1], ensemble)

@@ -163,7 +163,9 @@ class Variant:
 
     def cells(self, *names: str) -> Selection | None:
         """What a kernel takes of moving cells: some arrays, or all; None of cells at rest."""
-        return taken_cells(self.coupling.batch, *names) if self.coupling.moves_cell else None
+        if not self.coupling.moves_cell:
+            return None
+        return taken_cells(self.coupling.batch, *names, deforms=self.coupling.deforms)
 
     def system(self, **others: Any) -> Selection:
         """What a kernel of all groups takes of `SystemTables`; `others` in place of some of it."""

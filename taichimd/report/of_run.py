@@ -186,8 +186,9 @@ def _results(report: Mapping[str, Any], rows: Mapping[str, Any]) -> list[tuple[s
 
 
 def _moves_cell(report: Mapping[str, Any]) -> bool:
-    """Whether the last ensemble has a barostat; a volume that is fixed has no error to show."""
-    return str(report["settings"].get("ensemble", "")).startswith("npt")
+    """Whether the last ensemble moves the cell; a volume that is fixed has no error to show."""
+    settings = report["settings"]
+    return str(settings.get("ensemble", "")).startswith("npt") or bool(settings.get("stretch"))
 
 
 def averages_method(results: Sequence[tuple[str, Any]]) -> str:

@@ -48,7 +48,10 @@ def ensemble_words(settings: Mapping[str, Any]) -> str:
     """The ensemble of a run on one line."""
     name = settings.get("ensemble", "nve")
     (thermostat, _), (barostat, _) = _baths(name)
+    deformed = f"; {_deformation(settings)}" if _deformation(settings) else ""
     if not thermostat:
+        if deformed:
+            return f"{name}{deformed}"
         return "constant energy and volume (NVE)" if name == "nve" else str(name)
     text = f"{_kelvin(settings)} by {thermostat}, coupling time {_fs(settings, 'coupling_time')}"
     if barostat:
@@ -56,7 +59,19 @@ def ensemble_words(settings: Mapping[str, Any]) -> str:
             f"; {_gigapascal(settings)} by {barostat}, coupling time "
             f"{_fs(settings, 'pressure_coupling_time')}, cell {settings.get('cell_control', 'isotropic')}"
         )
-    return f"{text} ({name})"
+    return f"{text} ({name}){deformed}"
+
+
+def _deformation(settings: Mapping[str, Any]) -> str:
+    """What is deformed, at which rates; empty without a deformation."""
+    rates = ", ".join(settings[key] for key in ("stretch", "shear") if settings.get(key))
+    if not rates:
+        return ""
+    sllod = settings.get("remap") == "peculiar" or (not settings.get("remap") and settings.get("shear"))
+    kind = f" ({settings.get('strain_rate', 'engineering')} rate)" if settings.get("stretch") else ""
+    return f"cell deformed with {rates}{kind}, " + (
+        "SLLOD equations of motion" if sllod else "atoms remapped"
+    )
 
 
 def length_words(settings: Mapping[str, Any], steps: int) -> str:
@@ -101,8 +116,10 @@ def _stage(segment: Mapping[str, Any], head: str) -> tuple[str, list[str]]:
     length = f"{steps * timestep / 1000.0:g} ps with a time step of {timestep:g} fs"
     start = "the" if head else "The"
     (thermostat, keys), (barostat, more) = _baths(name)
+    deformed = f", {_deformation(settings)}" if _deformation(settings) else ""
     if not thermostat:
-        return f"{head}{start} system evolved at constant energy and volume for {length}.", []
+        constant = "without a thermostat" if deformed else "at constant energy and volume"
+        return f"{head}{start} system evolved {constant} for {length}{deformed}.", []
     text = (
         f"{head}{start} temperature was {_held(settings, 'temperature')} {_kelvin(settings)} for {length} by "
         f"{thermostat}{cite(keys)} with a coupling time of {_fs(settings, 'coupling_time')}"
@@ -114,7 +131,7 @@ def _stage(segment: Mapping[str, Any], head: str) -> tuple[str, list[str]]:
             f"{barostat}{cite(more)} with a coupling time of {_fs(settings, 'pressure_coupling_time')}"
         )
         keys = [*keys, *more]
-    return f"{text}.", list(keys)
+    return f"{text}{deformed}.", list(keys)
 
 
 def baths_method(baths: Sequence[GroupBath]) -> tuple[str, list[str]]:

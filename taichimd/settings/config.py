@@ -27,7 +27,7 @@ _SAME = (
 """Settings of which one is given."""
 _CONDITIONS = (
     "ensemble", "timestep", "temperature", "final_temperature", "pressure", "final_pressure", "cell_control",
-    "cell_axes",
+    "cell_axes", "stretch", "shear", "strain_rate", "remap",
 )  # fmt: skip
 _OF_THERMOSTATS = ("coupling_time", "final_temperature")
 _OF_BAROSTATS = (
@@ -210,21 +210,33 @@ def _check_ensemble(settings: RunSettings, given: Collection[str]) -> None:
         SettingsError: a setting of a thermostat or barostat without one; too short a coupling time.
     """
     ensemble, values = settings.ensemble, settings.ensemble.record()
+    deforms = ensemble.kind.deforms
+    for key in () if deforms else ("strain_rate", "remap"):
+        if key in given and values[key] is not None:
+            raise SettingsError(
+                f"{key} = {values[key]}: nothing is deformed; give --stretch or --shear with it"
+            )
     for what, keys, kinds in (
         ("thermostat", _OF_THERMOSTATS, [n for n, kind in ENSEMBLES.items() if kind.acts_on]),
         ("barostat", _OF_BAROSTATS, list(COMBINED)),
     ):
         for key in keys if ensemble.name not in kinds else ():
-            if key in given:
+            if key in given and not (deforms and key == "barostat_period"):
                 raise SettingsError(
                     f"{key} = {values[key]}: the ensemble {ensemble.name} has no {what}; expected "
                     f"with it one of {', '.join(kinds)}"
                 )
-    if "barostat_period" in given and COMBINED[ensemble.name].has_inertia:
+    if "barostat_period" in given and deforms and ensemble.remap_of_deformation == "peculiar":
+        raise SettingsError(f"barostat_period = {ensemble.period}: SLLOD acts each step; leave it out")
+    if "barostat_period" in given and ensemble.name in COMBINED and COMBINED[ensemble.name].has_inertia:
         raise SettingsError(
             f"barostat_period = {ensemble.period}: {ensemble.name} acts each step; leave it out"
         )
-    if "bulk_modulus" in given and not COMBINED[ensemble.name].uses_bulk_modulus:
+    if (
+        "bulk_modulus" in given
+        and ensemble.name in COMBINED
+        and not COMBINED[ensemble.name].uses_bulk_modulus
+    ):
         raise SettingsError(
             f"bulk_modulus = {ensemble.bulk_modulus:g}: {ensemble.name} has no use for it; leave it out"
         )

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from taichimd.core.strain_rates import SHEARED, STRETCHED, parse_rates
 from taichimd.settings import types
 from taichimd.settings.acting import ActingSettings
 from taichimd.settings.declared import Settings, setting, settings_of
@@ -114,19 +115,52 @@ class EnsembleSettings(Settings, topic="ensemble"):
     period: types.Steps = setting(
         10, "Steps between actions of the barostat; npt-mtk acts in each step", "barostat_period"
     )
+    stretch: types.Stretch = setting(
+        None, "Deform the cell: rates of its lengths; a barostat may have the other axes (--cell-axes)"
+    )
+    shear: types.Shear = setting(
+        None, "Deform the cell: shear rates, xy is du_x/dy; SLLOD unless --remap says so"
+    )
+    strain_rate: Literal["engineering", "true"] = setting(
+        "engineering", "Whether rates of lengths are of the first or of the present length"
+    )
+    remap: Literal["positions", "peculiar"] | None = setting(
+        None,
+        "With the cell move the atoms, for solids (default of --stretch), or SLLOD with peculiar velocities, for fluids "
+        "(default of --shear)",
+    )
     seed: types.Seed = setting(1, "Seed of velocities and noise")
 
     @property
     def kind(self) -> "type[Ensemble]":
         """The class of the ensemble, which says what it can do."""
+        from taichimd.ensembles.registry import ensemble_class
+
+        return ensemble_class({"ensemble": self.name, "stretch": self.stretch, "shear": self.shear})
+
+    @property
+    def has_barostat(self) -> bool:
+        """Whether the cell follows a pressure."""
         from taichimd.ensembles.registry import ENSEMBLES
 
-        return ENSEMBLES[self.name]
+        return ENSEMBLES[self.name].moves_cell
 
     @property
     def barostat(self) -> tuple[object, ...]:
-        """What barostats that act together have in common."""
-        return self.control, "".join(sorted(self.axes)), self.period
+        """What barostats and deformations that act together have in common."""
+        remapped = self.remap_of_deformation if self.kind.deforms else ""
+        return self.control, "".join(sorted(self.axes)), self.period, remapped
+
+    @property
+    def rates(self) -> dict[str, float]:
+        """Rates of the deformation, 1/s, by axis or plane."""
+        stretch = {} if self.stretch is None else parse_rates(self.stretch, STRETCHED)
+        return stretch | ({} if self.shear is None else parse_rates(self.shear, SHEARED))
+
+    @property
+    def remap_of_deformation(self) -> str:
+        """What `remap` says, or means where it is not given."""
+        return self.remap or ("positions" if self.shear is None else "peculiar")
 
     @property
     def has_ramp(self) -> bool:
@@ -147,6 +181,14 @@ class EnsembleSettings(Settings, topic="ensemble"):
         """Temperatures and coupling on one line."""
         final = "" if self.final_temperature is None else f" to {self.final_temperature:g}"
         return f"{self.name}, {self.temperature:g}{final} K, coupling time {self.coupling_time:g} fs"
+
+    def describe_deformation(self) -> str:
+        """Rates, and what moves with the cell, on one line."""
+        rates = ", ".join(text for text in (self.stretch, self.shear) if text is not None)
+        sllod = self.remap_of_deformation == "peculiar"
+        how = "SLLOD, peculiar velocities" if sllod else "atoms follow the cell"
+        kind = f" ({self.strain_rate})" if self.stretch else ""
+        return f"{rates}{kind}, {how}"
 
     def describe_barostat(self) -> str:
         """Pressures, coupling and what may change on one line."""
@@ -356,7 +398,8 @@ class RunSettings:
 
     def with_ensemble(self, ensemble: "Ensemble") -> "RunSettings":
         """These settings with an ensemble, but for the steps of its ramp."""
-        own = {
+        own: dict[str, Any] = {"stretch": None, "shear": None, "strain_rate": "engineering", "remap": None}
+        own |= {
             one.name: getattr(ensemble, one.name)
             for one in fields(ensemble)
             if one.name not in ("ramp", "on")

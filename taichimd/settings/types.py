@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 from pydantic import AfterValidator, BeforeValidator, Field, FiniteFloat
 
 from taichimd.core.numerals import number_of
+from taichimd.core.strain_rates import SHEARED, STRETCHED, parse_rates
 from taichimd.forcefields.spec import split_spec
 
 _TIME_FS = {"fs": 1.0, "ps": 1.0e3, "ns": 1.0e6, "us": 1.0e9}
@@ -133,6 +134,18 @@ def texts_or_none(value: Any) -> Any:
     return None if texts in ([], [NONE]) else texts
 
 
+def rates_of(names: tuple[str, ...]) -> Callable[[str | None], str | None]:
+    """Checks a text of rates, such as "x=1e9/s"; None of "none"."""
+
+    def checked(text: str | None) -> str | None:
+        if text is None or text == NONE:
+            return None
+        parse_rates(text, names)
+        return text
+
+    return checked
+
+
 def checkpoint_of(path: str | None) -> str | None:
     """Of a run's folder its checkpoint."""
     return str(Path(path) / "checkpoint.npz") if path and Path(path).is_dir() else path
@@ -242,6 +255,16 @@ Pressure = Annotated[
 ]
 """One pressure, or three for x, y and z (GPa)."""
 Axes = Annotated[str, Values('some of x, y and z, such as "xy"', "axes")]
+Stretch = Annotated[
+    str | None,
+    AfterValidator(rates_of(STRETCHED)),
+    Values('rates per time along x, y or z, such as "x=1e9/s" (not per step); or none', "rates"),
+]
+Shear = Annotated[
+    str | None,
+    AfterValidator(rates_of(SHEARED)),
+    Values('rates per time of yz, xz or xy, such as "xy=1e10/s" (not per step); or none', "rates"),
+]
 Folder = Annotated[str, Field(min_length=1), Values("the name of a folder", "folder")]
 Structure = Annotated[
     str, Values("a structure file that ASE reads, a checkpoint, or the folder of a run", "file")

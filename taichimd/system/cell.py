@@ -31,6 +31,9 @@ class CellArrays(Bundle):
         "double_mat", "systems", "B - 1: the next drift makes h B of h, and x B of a position x"
     )
     drift: Any = Array("double_mat", "systems", "C: the next drift moves an atom by dt v C")
+    gradient: Any = Array(
+        "double_mat", "systems", "of a deformation: F since its start, h = h0 F but for flips"
+    )
     strain: Any = Array("double_mat", "2 systems", "deformation since the lists were made, less 1")
     lost: Any = Array("f64", "2 systems", "what atoms may move less for that, angstrom")
     reach: Any = Array("f64", "2 systems", "how far these lists reach, angstrom")
@@ -38,10 +41,11 @@ class CellArrays(Bundle):
     system: Any = Array("i32", "n", "of a batch: the system of the atom at a place")
 
 
-def taken_cells(batch: bool, *names: str) -> Selection:
-    """Of `CellArrays` what a kernel takes: some arrays, or all; `system` only in a batch."""
-    of_all = [name for name in CellArrays.fields if name != "system"]
-    return CellArrays.only(*(names or of_all), *(["system"] if batch else []))
+def taken_cells(batch: bool, *names: str, deforms: bool = False) -> Selection:
+    """Of `CellArrays` what a kernel takes: some arrays, or all; `system` only in a batch, `gradient` of a deformation."""
+    of_all = [name for name in CellArrays.fields if name not in ("system", "gradient")]
+    more = ["gradient"] * (deforms and not names) + ["system"] * batch
+    return CellArrays.only(*(names or of_all), *more)
 
 
 def cell_arrays(systems: int, of_atoms: Any = None) -> CellArrays:
@@ -75,7 +79,7 @@ class Cells:
         self._seen: dict[str, NDArray[np.float64]] = {}
         self._frames: dict[int, Frame] = {}
         self._all_frames: tuple[Frame, ...] | None = None
-        at_rest = {"stretch": np.zeros((3, 3)), "drift": np.eye(3)}
+        at_rest = {"stretch": np.zeros((3, 3)), "drift": np.eye(3), "gradient": np.eye(3)}
         for name, matrix in at_rest.items():
             self._write(name, np.array([matrix] * len(self._pbc)))
         self._seen["vectors"] = np.zeros((len(self._pbc), 3, 3))
@@ -149,13 +153,21 @@ class Cells:
 
     def rest(self, number: int) -> None:
         """No deformation of a cell is to come."""
-        self._set_row("stretch", number, np.zeros((3, 3)))
-        self._set_row("drift", number, np.eye(3))
+        self.to_come(number, np.zeros((3, 3)), np.eye(3))
 
     def _set_row(self, name: str, number: int, matrix: NDArray[np.float64]) -> None:
         of_all = self.read(name).copy()
         of_all[number] = matrix
         self._write(name, of_all)
+
+    def to_come(self, number: int, stretch: NDArray[np.float64], drift: NDArray[np.float64]) -> None:
+        """The next drift of a cell has this B - 1 and C."""
+        self._set_row("stretch", number, stretch)
+        self._set_row("drift", number, drift)
+
+    def set_gradient(self, number: int, gradient: NDArray[np.float64]) -> None:
+        """F of a deformation."""
+        self._set_row("gradient", number, gradient)
 
     def run_away(self) -> list[int]:
         """Numbers of the systems whose cell changes too much in the drift that comes next, or is over."""

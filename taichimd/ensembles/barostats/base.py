@@ -106,6 +106,15 @@ class CellMotion(Ensemble):
                 )
 
     @property
+    def pressure_axes(self) -> str:
+        """Axes whose pressure is controlled."""
+        return self.axes
+
+    def cell_times(self) -> dict[str, float]:
+        """Times of the cell (fs) by the names of settings."""
+        return {"pressure_coupling_time": self.pressure_coupling_time}
+
+    @property
     def most_pressure(self) -> float:
         """The largest of the wanted pressures, GPa, without their signs."""
         ends = (p for p in (self.pressure, self.final_pressure) if p is not None)
@@ -174,14 +183,14 @@ class CellMotion(Ensemble):
             SettingsError: a coupling time is too short, or the period too long.
         """
         super().check_timestep(timestep)
-        if 10 * timestep > self.pressure_coupling_time * units.FS * (1.0 + 1e-12):
-            raise SettingsError(
-                f"pressure_coupling_time = {digits(self.pressure_coupling_time)} fs is shorter than 10 time "
-                f"steps of {timestep / units.FS:g} fs; typical are 500 to 5000 fs"
-            )
+        for name, time in self.cell_times().items():
+            if 10 * timestep > time * units.FS * (1.0 + 1e-12):
+                raise SettingsError(
+                    f"{name} = {digits(time)} fs is shorter than 10 time steps of "
+                    f"{timestep / units.FS:g} fs; typical are 500 to 5000 fs"
+                )
         between = self.acts_every * timestep / units.FS
-        times = {"pressure_coupling_time": self.pressure_coupling_time}
-        for name, time in (self.rescaling_times | times).items():
+        for name, time in (self.rescaling_times | self.cell_times()).items():
             if between > time * (1.0 + 1e-12):
                 raise SettingsError(
                     f"{self.name} acts every {self.acts_every} steps, {between:g} fs, which is longer than "
@@ -200,7 +209,7 @@ class CellMotion(Ensemble):
             SettingsError: says which axis.
         """
         frame = make_frame(cell, pbc)
-        for axis in self.axes:
+        for axis in self.pressure_axes:
             a = "xyz".index(axis)
             # The frame is completed by unit vectors orthogonal to the periodic ones.
             if np.abs(frame.vectors[~frame.pbc][:, a]).max(initial=0.0) > 1e-9:
@@ -211,7 +220,8 @@ class CellMotion(Ensemble):
                     "periodic"
                 )
         if abs(float(np.linalg.det(cell))) < 1e-9:
-            raise SettingsError("a barostat needs a cell with a volume; give all three cell vectors")
+            what = "deformation" if self.deforms else "barostat"
+            raise SettingsError(f"a {what} needs a cell with a volume; give all three cell vectors")
 
 
 def three(pressure: float | tuple[float, float, float]) -> NDArray[np.float64]:

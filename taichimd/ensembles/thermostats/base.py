@@ -27,6 +27,7 @@ class Ensemble:
         acts_on: of the thermostat. "atoms": on each alone, in its drift; "system": on all at once, at the end
             of steps; "": there is none.
         moves_cell: whether there is a barostat.
+        deforms: whether the cell is deformed at a given rate.
         conserves: whether an energy is conserved: the total one and what bath and cell have received.
         moves_centre: whether noise moves the centre of mass.
         takes_drive: whether it takes away the heat of a driving force as it must.
@@ -37,6 +38,7 @@ class Ensemble:
     name: ClassVar[str] = ""
     acts_on: ClassVar[str] = ""
     moves_cell: ClassVar[bool] = False
+    deforms: ClassVar[bool] = False
     conserves: ClassVar[bool] = True
     moves_centre: ClassVar[bool] = False
     takes_drive: ClassVar[bool] = False

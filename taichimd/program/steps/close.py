@@ -4,7 +4,6 @@ from typing import Any
 
 from taichimd.core.arguments import device_helper
 from taichimd.core.runtime import ti
-from taichimd.ensembles.barostats import layout as barostats
 from taichimd.ensembles.coupling import Coupling
 from taichimd.ensembles.groups.layout import NUMBERS, SPENT
 from taichimd.ensembles.held import without_held
@@ -27,7 +26,7 @@ def close_function(
         on_gpu: whether a thread waits long for memory.
     """
     cell = coupling.moves_cell
-    bath_size = barostats.BATH_SIZE if cell else thermostats.BATH_SIZE
+    bath_size = coupling.bath_size
     # Each has a thread to collect it.
     by_component = cell and (thermostat.parts > 1 or coupling.batch)
 

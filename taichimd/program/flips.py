@@ -1,0 +1,62 @@
+"""Sheared cells are flipped: other vectors of the same lattice, so that the cell does not become ever flatter.
+
+A vector b whose projection on a is longer than half of a becomes b - n a, with the whole number n nearest to it. Nothing
+physical changes: positions and velocities are the same. A flip depends on the cell and on the number of the step alone.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taichimd.core.arrays import Array
+from taichimd.system.cell import Cells
+from taichimd.system.state import State
+
+_PAIRS = ((1, 0), (2, 1), (2, 0))
+"""Vector, and the one that it is shortened by."""
+_MOST = 0.5 + 1e-6
+"""Of a vector, its projection on another one: a hexagonal cell stays as it is."""
+
+
+def flipped(vectors: Array, pbc: NDArray[np.bool_]) -> tuple[Array, NDArray[np.int64]] | None:
+    """Other vectors of the same lattice, and the old ones in terms of them; None if no vector is too oblique.
+
+    Args:
+        vectors: (3, 3) angstrom, in rows.
+        pbc: (3,) bool.
+
+    Returns:
+        (3, 3) angstrom, and whole numbers (3, 3) M with old = M new.
+    """
+    new, whole = vectors.tolist(), np.eye(3, dtype=np.int64)
+    for b, a in _PAIRS:
+        if not (pbc[a] and pbc[b]):
+            continue
+        along = sum(x * y for x, y in zip(new[b], new[a], strict=True))
+        share = along / sum(x * x for x in new[a])
+        if abs(share) > _MOST:
+            n = round(share)
+            new[b] = [x - n * y for x, y in zip(new[b], new[a], strict=True)]
+            # old = M new, and new_b = old_b - n new_a: column a gets n times column b.
+            whole[:, a] += n * whole[:, b]
+    return None if (whole == np.eye(3)).all() else (np.array(new), whole)
+
+
+def flip_sheared(
+    state: State, cells: Cells, numbers: Sequence[int], pbc: Sequence[NDArray[np.bool_]]
+) -> bool:
+    """Flip the cells of some systems if they are too oblique; whether some were."""
+    some = False
+    for number in numbers:
+        found = flipped(cells.vectors(number), pbc[number])
+        if found is not None:
+            new, whole = found
+            part = state.parts[number]
+            turns = state.turns_of(part)
+            cells.set({number: new})
+            if turns is not None:
+                state.forget_turns(part)
+                state.add_turns(part, turns @ whole)
+            some = True
+    return some
