@@ -83,8 +83,8 @@ class Observations(Sampler):
             )
         if spoilt and engine.ensemble.deforms:
             raise SettingsError(
-                f"observe = {', '.join(spoilt)}: the cell is deformed, and Green-Kubo needs equilibrium; observe "
-                "a run without --stretch and --shear"
+                f"observe = {', '.join(spoilt)}: the cell is deformed, and Green-Kubo needs equilibrium; "
+                "observe a run without --stretch and --shear"
             )
         if spoilt and engine.ensemble.acts_on:
             self._say(

@@ -56,13 +56,14 @@ def of_rates(rates: Mapping[str, float], timestep: float) -> list[str]:
     for name, rate in rates.items():
         if abs(rate) < _SLOW:
             told.append(
-                f"{name} = {rate:g}/s changes the cell by {abs(rate) * 1e-9:.1g} in a nanosecond: rates are per "
-                f"time, not per step; {rate:g} per step of {timestep:g} fs is {rate / (timestep * 1e-15):.3g}/s"
+                f"{name} = {rate:g}/s changes the cell by {abs(rate) * 1e-9:.1g} in a nanosecond: rates are "
+                f"per time, not per step; {rate:g} per step of {timestep:g} fs is "
+                f"{rate / (timestep * 1e-15):.3g}/s"
             )
         elif abs(rate) > _FAST:
             told.append(
-                f"{name} = {rate:g}/s changes the cell by {abs(rate) * 1e-12:.1%} in a picosecond: stress has no "
-                "time to spread; 1e8/s to 1e10/s is usual"
+                f"{name} = {rate:g}/s changes the cell by {abs(rate) * 1e-12:.1%} in a picosecond: stress has "
+                "no time to spread; 1e8/s to 1e10/s is usual"
             )
     return told
 

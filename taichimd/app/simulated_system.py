@@ -73,7 +73,7 @@ class SimulatedSystem(NotCopied):
         return self.engine.heats()
 
     def strain(self) -> Array | None:
-        """(3, 3) F - 1 of a deformation since its start, continuous through flips; None without a deformation.
+        """(3, 3) F - 1 of a deformation since its start, continuous through flips; None without one.
 
         The diagonal has the engineering strains; row y, column x has the shear xy.
         """

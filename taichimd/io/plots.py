@@ -43,7 +43,7 @@ def marks_of(segments: Sequence[Mapping[str, Any]]) -> list[Mark]:
 
 
 def plot_run(table: Path, picture: Path, report: Mapping[str, Any]) -> None:
-    """Draw the thermo.csv of a run with what its report says of it; of a deformed cell stress against strain, too.
+    """Draw the thermo.csv of a run with what its report says of it, and of a deformed cell the stress.
 
     Args:
         table: thermo.csv.

@@ -62,13 +62,8 @@ def stress_strain_figure(columns: Mapping[str, Array], rates: Mapping[str, float
         axis.plot(strain, columns[f"stress_{own}_GPa"], color=colour, linewidth=1.2, label=f"stress {own}")
         for other in "xyz" if len(name) == 1 else "":
             if other not in rates:
-                axis.plot(
-                    strain,
-                    columns[f"stress_{other * 2}_GPa"],
-                    color="#999999",
-                    linewidth=0.7,
-                    label=f"stress {other * 2}",
-                )
+                stress, label = columns[f"stress_{other * 2}_GPa"], f"stress {other * 2}"
+                axis.plot(strain, stress, color="#999999", linewidth=0.7, label=label)
     axis.set_xlabel(f"strain {', '.join(rates)}")
     axis.set_ylabel("stress (GPa)")
     axis.legend(frameon=False, fontsize=8)

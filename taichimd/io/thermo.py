@@ -39,8 +39,8 @@ DEFORMATION_COLUMNS = (
     "stress_xx_GPa", "stress_yy_GPa", "stress_zz_GPa", "stress_yz_GPa", "stress_xz_GPa", "stress_xy_GPa",
     "work_deformation_eV",
 )  # fmt: skip
-"""More, where the cell is deformed: engineering strains L/L0 - 1 and shears, true strains log(L/L0), stresses with their kinetic
-part (tension positive), and the work done on the atoms, all since the start of the deformation."""
+"""More, where the cell is deformed: engineering strains L/L0 - 1 and shears, true strains log(L/L0), stresses
+with their kinetic part (tension positive), and the work done on the atoms, since the start of the deformation."""
 _TABLES = tuple(
     COLUMNS + charges + cell
     for charges in ((), CHARGE_COLUMNS)

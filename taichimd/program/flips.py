@@ -1,7 +1,8 @@
-"""Sheared cells are flipped: other vectors of the same lattice, so that the cell does not become ever flatter.
+"""Sheared cells are flipped: other vectors of the same lattice, so that no cell becomes ever flatter.
 
-A vector b whose projection on a is longer than half of a becomes b - n a, with the whole number n nearest to it. Nothing
-physical changes: positions and velocities are the same. A flip depends on the cell and on the number of the step alone.
+A vector b whose projection on a is longer than half of a becomes b - n a, with the nearest whole number n.
+Nothing physical changes: positions and velocities are the same. A flip depends on the cell and on the number
+of the step alone.
 """
 
 from collections.abc import Sequence

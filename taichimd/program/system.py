@@ -206,10 +206,10 @@ class System(NotCopied):
         return self.systems.heats(self.number)
 
     def deformation(self) -> tuple[Array, float] | None:
-        """Deformation gradient F (3, 3) since the start, and the work done on the atoms, eV; None without a deformation.
+        """Deformation gradient F (3, 3) since the start, and the work on the atoms, eV; None without one.
 
-        Rows of F are vectors: h = h0 F of cell vectors in rows, but for flips. F_xx - 1 is the engineering strain along x,
-        and row y, column x is the shear xy.
+        Rows of F are vectors: h = h0 F of cell vectors in rows, but for flips. F_xx - 1 is the engineering
+        strain along x, and row y, column x is the shear xy.
         """
         return self._bath.deformation()
 

@@ -126,8 +126,8 @@ class EnsembleSettings(Settings, topic="ensemble"):
     )
     remap: Literal["positions", "peculiar"] | None = setting(
         None,
-        "With the cell move the atoms, for solids (default of --stretch), or SLLOD with peculiar velocities, for fluids "
-        "(default of --shear)",
+        "Atoms of a deformed cell: follow it (positions; default of --stretch), or SLLOD with peculiar "
+        "velocities (peculiar; default of --shear)",
     )
     seed: types.Seed = setting(1, "Seed of velocities and noise")
 

@@ -42,7 +42,7 @@ class CellArrays(Bundle):
 
 
 def taken_cells(batch: bool, *names: str, deforms: bool = False) -> Selection:
-    """Of `CellArrays` what a kernel takes: some arrays, or all; `system` only in a batch, `gradient` of a deformation."""
+    """Of `CellArrays` what a kernel takes: some, or all; `system` in a batch, `gradient` of a deformation."""
     of_all = [name for name in CellArrays.fields if name not in ("system", "gradient")]
     more = ["gradient"] * (deforms and not names) + ["system"] * batch
     return CellArrays.only(*(names or of_all), *more)

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from taichimd.core.runtime import in_double, ti
-from taichimd.ensembles.barostats.deformation import deformation_function
+from taichimd.ensembles.barostats.deformation import deformed_action
 from taichimd.ensembles.barostats.layout import P_END, P_START, VELOCITY_SCALE
 from taichimd.ensembles.barostats.tensors import tensor_functions
 from taichimd.ensembles.functions import EnsembleFunctions
@@ -40,13 +40,11 @@ def barostat_functions(kind: Any, coupling: Any, real: Any, by_slot: bool) -> En
             left = ti.min(left, (1 - step) % period)
         return ti.cast(left, ti.i32)
 
-    settles, deforms = coupling.settles, coupling.deforms
-    # Where only the deformation settles, the barostat is called in steps of action alone.
-    apart = deforms and not kind.acts_when_settling
-    action = kind.action_function(
-        guarded(kind.factor_function()), tensors, due if settles and not apart else None
-    )
-    deformation = deformation_function() if deforms else None
+    factor, deforms = guarded(kind.factor_function()), coupling.deforms
+    if deforms:
+        action = deformed_action(kind, coupling, factor, tensors, due)
+    else:
+        action = kind.action_function(factor, tensors, due if coupling.settles else None)
 
     @in_double
     def rescale(dt, interval, ledger: ti.template(), bath: ti.template(), own, cells: ti.template()):
@@ -61,28 +59,11 @@ def barostat_functions(kind: Any, coupling: Any, real: Any, by_slot: bool) -> En
         wanted = ti.Matrix.zero(ti.f64, 3, 3)
         for a in ti.static(range(3)):
             wanted[a, a] = along_ramp(interval + 1, P_START + a, P_END + a, bath)
-        if ti.static(not deforms):
-            scale, stretch, drift = action(twice, virial, volume, wanted, kt, time, interval, ledger, bath)
-            write3(bath, VELOCITY_SCALE, scale)
-            cells.stretch[own] = stretch - ti.Matrix.identity(ti.f64, 3)
-            cells.drift[own] = drift
-        else:
-            one = ti.Matrix.identity(ti.f64, 3)
-            acts, scale, stretch, drift = 1, one, one, one
-            if ti.static(settles):
-                acts = due(interval + 1)
-            if ti.static(not apart):
-                scale, stretch, drift = action(
-                    twice, virial, volume, wanted, kt, time, interval, ledger, bath
-                )
-            elif acts == 1:
-                scale, stretch, drift = action(
-                    twice, virial, volume, wanted, kt, time, interval, ledger, bath
-                )
-            scale, more, drift = deformation(acts, scale, stretch - one, drift, twice, virial, time, bath)
-            write3(bath, VELOCITY_SCALE, scale)
-            cells.stretch[own] = more
-            cells.drift[own] = drift
+        scale, stretch, drift = action(twice, virial, volume, wanted, kt, time, interval, ledger, bath)
+        write3(bath, VELOCITY_SCALE, scale)
+        # An action with a deformation says B - 1, which is small, to all its digits.
+        cells.stretch[own] = stretch if ti.static(deforms) else stretch - ti.Matrix.identity(ti.f64, 3)
+        cells.drift[own] = drift
 
     @ti.func
     def rescaled(i, v, bath: ti.template()):

@@ -46,7 +46,7 @@ class RestingCell(CellMotion):
     @property
     def identity(self) -> list[object]:
         """Steps of action."""
-        return [self.name, self.acts_every]
+        return [self.name, self.acts_every, *super(CellMotion, self).identity[1:]]
 
     def cell_times(self) -> dict[str, float]:
         """None: no pressure is followed."""
@@ -325,3 +325,40 @@ def deformation_function() -> Any:
         return new_scale, new_more, new_drift
 
     return deformation
+
+
+def deformed_action(kind: Any, coupling: Any, factor: Any, tensors: Any, due: Any) -> Any:
+    """Device function of an action, as `CellMotion.action_function`, but with B - 1 in place of B.
+
+    Args:
+        kind: the class of the ensemble.
+        coupling: `Coupling` of it.
+        factor: of the thermostat.
+        tensors: `tensor_functions`.
+        due: says whether the barostat acts at the end of a step.
+    """
+    from taichimd.core.runtime import ti
+
+    settles = coupling.settles
+    # Where only the deformation settles, the barostat is called in steps of action alone.
+    apart = not kind.acts_when_settling
+    of_barostat = kind.action_function(factor, tensors, due if settles and not apart else None)
+    deformation = deformation_function()
+
+    @ti.func
+    def action(twice, virial, volume, wanted, kt, time, interval, ledger: ti.template(), bath: ti.template()):
+        one = ti.Matrix.identity(ti.f64, 3)
+        acts, scale, stretch, drift = 1, one, one, one
+        if ti.static(settles):
+            acts = due(interval + 1)
+        if ti.static(not apart):
+            scale, stretch, drift = of_barostat(
+                twice, virial, volume, wanted, kt, time, interval, ledger, bath
+            )
+        elif acts == 1:
+            scale, stretch, drift = of_barostat(
+                twice, virial, volume, wanted, kt, time, interval, ledger, bath
+            )
+        return deformation(acts, scale, stretch - one, drift, twice, virial, time, bath)
+
+    return action
