@@ -62,8 +62,8 @@ def of_rates(rates: Mapping[str, float], timestep: float) -> list[str]:
             )
         elif abs(rate) > _FAST:
             told.append(
-                f"{name} = {rate:g}/s changes the cell by {abs(rate) * 1e-12:.1%} in a picosecond: stress has "
-                "no time to spread; 1e8/s to 1e10/s is usual"
+                f"{name} = {rate:g}/s changes the cell by {abs(rate) * 1e-12:.1%} in a picosecond: stress "
+                "has no time to spread; 1e8/s to 1e10/s is usual"
             )
     return told
 

@@ -230,8 +230,9 @@ class Bath:
             virial: (3, 3) eV of the system.
         """
         cells, ensemble = self.baths.cells, self.ensemble
-        due = isinstance(ensemble, DeformedCell) and step % self.baths.coupling.period == 0
-        if not due or cells.read("stretch")[self.number].any():
+        if not isinstance(ensemble, DeformedCell) or step % self.baths.coupling.period != 0:
+            return False
+        if cells.read("stretch")[self.number].any():
             return False
         values = self._values()
         x, drift = ensemble.begin(values, cells.read("gradient")[self.number], virial(), timestep)

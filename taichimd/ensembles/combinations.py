@@ -125,6 +125,7 @@ class Deform:
         kind: "engineering": L = L0 (1 + e t); "true": L = L0 exp(e t). A shear rate is du_x/dy in either case.
         remap: "positions": atoms follow the cell and keep their velocities, for solids; "peculiar": SLLOD, for
             fluids; None: "peculiar" with a shear, else "positions".
+        period: steps between actions, where there is no barostat, which says it else; SLLOD acts each step.
 
     Raises:
         SettingsError: no rate, or one that is none.
@@ -138,9 +139,10 @@ class Deform:
     xy: str | float | None = None
     kind: str = "engineering"
     remap: str | None = None
+    period: int = 10
 
     def __post_init__(self) -> None:
-        deformed(NVE)(**self.settings)
+        deformed(NVE)(**self.settings, period=self.period)
 
     def _text(self, names: tuple[str, ...]) -> str | None:
         given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
@@ -185,7 +187,7 @@ def combine(
             if thermostat is None
             else {one.name: getattr(thermostat, one.name) for one in fields(thermostat)}
         )
-        return deformed(kind)(**own, **motion.settings)
+        return deformed(kind)(**own, **motion.settings, period=motion.period)
     ensemble = _combined(thermostat, motion)
     if deform is None:
         return ensemble

@@ -40,7 +40,7 @@ DEFORMATION_COLUMNS = (
     "work_deformation_eV",
 )  # fmt: skip
 """More, where the cell is deformed: engineering strains L/L0 - 1 and shears, true strains log(L/L0), stresses
-with their kinetic part (tension positive), and the work done on the atoms, since the start of the deformation."""
+with their kinetic part (tension positive), and the work done on the atoms, since the deformation began."""
 _TABLES = tuple(
     COLUMNS + charges + cell
     for charges in ((), CHARGE_COLUMNS)

@@ -24,7 +24,6 @@ from taichimd.core.matrix3 import product
 from taichimd.core.strain_rates import SHEARED, STRETCHED, parse_rates
 from taichimd.ensembles.barostats import layout as baro
 from taichimd.ensembles.barostats.base import CellMotion
-from taichimd.ensembles.thermostats.base import Ensemble
 from taichimd.system.frame import make_frame
 
 KINDS = ("engineering", "true")
@@ -269,13 +268,17 @@ def _logarithm(x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 @cache
-def deformed(kind: type[Ensemble]) -> type[CellMotion]:
+def deformed(kind: Any) -> type[CellMotion]:
     """The class of an ensemble whose cell is deformed; it has the name of the ensemble.
 
     Args:
         kind: the class of the ensemble, with a barostat or without.
     """
-    more = {"name": kind.name, "__module__": __name__, "__doc__": f"{kind.__name__}, and a deformation."}
+    more: dict[str, Any] = {
+        "name": kind.name,
+        "__module__": __name__,
+        "__doc__": f"{kind.__name__}, and a deformation.",
+    }
     base = kind
     if not issubclass(kind, CellMotion):
         base = dataclass(frozen=True)(type(f"Resting{kind.__name__}", (RestingCell, kind), more))
