@@ -241,7 +241,7 @@ class Bath:
         return True
 
     def deformation(self) -> tuple[Array, float] | None:
-        """Deformation gradient F (3, 3) and work done on the atoms, eV, since the start; None without a deformation."""
+        """Deformation gradient F (3, 3) and work on the atoms, eV, since the start; None without one."""
         if not isinstance(self.ensemble, DeformedCell):
             return None
         return self.baths.cells.read("gradient")[self.number].copy(), self.ensemble.work(self._values())

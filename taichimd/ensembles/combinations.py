@@ -122,9 +122,9 @@ class Deform:
     Args:
         x, y, z: rates of the lengths, such as "1e9/s" or "0.01/ps"; numbers are in 1/s.
         yz, xz, xy: shear rates; xy is du_x/dy.
-        kind: "engineering": L = L0 (1 + e t); "true": L = L0 exp(e t). A shear rate is du_x/dy in either case.
-        remap: "positions": atoms follow the cell and keep their velocities, for solids; "peculiar": SLLOD, for
-            fluids; None: "peculiar" with a shear, else "positions".
+        kind: "engineering": L = L0 (1 + e t); "true": L = L0 exp(e t). A shear rate is du_x/dy in both.
+        remap: "positions": atoms follow the cell and keep their velocities, for solids; "peculiar": SLLOD,
+            for fluids; None: "peculiar" with a shear, else "positions".
         period: steps between actions, where there is no barostat, which says it else; SLLOD acts each step.
 
     Raises:
@@ -168,7 +168,8 @@ def combine(
 
     Args:
         thermostat: of the atoms, such as `Langevin(300.0)`; None: there is none.
-        motion: of the cell: `BerendsenCell`, `StochasticCell` or `InertialCell`, or a `Deform`. A ramp of both is the same.
+        motion: of the cell: `BerendsenCell`, `StochasticCell` or `InertialCell`, or a `Deform`. The ramp is the
+            thermostat's.
         deform: a deformation beside a barostat of other axes.
 
     Returns:
@@ -192,9 +193,7 @@ def combine(
     if deform is None:
         return ensemble
     if not isinstance(deform, Deform):
-        raise SettingsError(
-            f'{deform!r} cannot be combined: expected a deformation such as Deform(x="1e9/s")'
-        )
+        raise SettingsError(f'{deform!r} cannot be combined: expected one such as Deform(x="1e9/s")')
     own = {one.name: getattr(ensemble, one.name) for one in fields(ensemble)}
     return deformed(type(ensemble))(**own, **deform.settings)
 

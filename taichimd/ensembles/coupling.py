@@ -65,7 +65,7 @@ class Coupling:
 
     @property
     def parts(self) -> int:
-        """Components of each tensor that a barostat sums; 0 without one. A deformation does work with all of them."""
+        """Components of each tensor that a barostat sums; 0 without one. A deformation needs all of them."""
         if self.deforms:
             return 6
         return baro.parts_of(self.control, self.axes) if self.moves_cell else 0

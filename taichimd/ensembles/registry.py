@@ -48,9 +48,10 @@ from taichimd.ensembles.thermostats.langevin import Langevin
 from taichimd.ensembles.thermostats.nose_hoover import NoseHoover
 
 __all__ = [
-    "BAROSTATS", "COMBINED", "ENSEMBLES", "MOTIONS", "NVE", "THERMOSTATS", "Berendsen", "BerendsenCell", "BerendsenNPT", "Bussi",
-    "CellMotion", "Deform", "Ensemble", "InertialCell", "Langevin", "MartynaTobiasKlein", "NoseHoover", "StochasticCell",
-    "StochasticCellRescaling", "Thermostat", "combine", "deformed", "ensemble_class",
+    "BAROSTATS", "COMBINED", "ENSEMBLES", "MOTIONS", "NVE", "THERMOSTATS", "Berendsen", "BerendsenCell",
+    "BerendsenNPT", "Bussi", "CellMotion", "Deform", "Ensemble", "InertialCell", "Langevin",
+    "MartynaTobiasKlein", "NoseHoover", "StochasticCell", "StochasticCellRescaling", "Thermostat", "combine",
+    "deformed", "ensemble_class",
 ]  # fmt: skip
 
 THERMOSTATS: dict[str, type[Thermostat]] = {
@@ -75,6 +76,6 @@ ENSEMBLES: dict[str, type[Ensemble]] = {NVE.name: NVE, **THERMOSTATS, **COMBINED
 
 
 def ensemble_class(settings: Mapping[str, Any]) -> type[Ensemble]:
-    """The class of the ensemble of settings by the names of options, such as those of a record; NVE of an unknown name."""
+    """The class of the ensemble of settings by the names of options (a record); NVE of an unknown name."""
     kind = ENSEMBLES.get(settings.get("ensemble", ""), NVE)
     return deformed(kind) if settings.get("stretch") or settings.get("shear") else kind

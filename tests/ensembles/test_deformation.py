@@ -239,7 +239,7 @@ def test_each_system_of_a_batch_has_its_own_rate_and_the_bits_that_it_has_alone(
         (lambda: Deform(x=1e9, kind="log"), "strain_rate = 'log': expected one of engineering, true"),
         (lambda: Deform(x=1e9, remap="v"), "remap = 'v': expected positions or peculiar"),
         (lambda: combine(None, Deform(x=1e9), Deform(y=1e9)), "give all rates to one Deform"),
-        (lambda: combine(None, BerendsenCell(), 3), "expected a deformation such as Deform"),
+        (lambda: combine(None, BerendsenCell(), 3), "expected one such as Deform"),
     ],
 )
 def test_what_cannot_be_deformed_is_refused(make, words):

@@ -1,12 +1,12 @@
 """A deformation of the cell at given rates, beside a barostat of other axes or none.
 
-With the velocity gradient u (row vectors: an atom at x moves with x u) and e the logarithm of one action's deformation D:
+With the velocity gradient u (vectors are rows: an atom at x moves with x u) and an action's deformation D:
 
     B = D,  C = D,  A = 1                       positions follow the cell, velocities do not
     B = D,  C = (D - 1)/log D,  A = 1/D         SLLOD: velocities are peculiar, p' = F - p u
 
-What a barostat does in the same action comes before it. The work done on the atoms is -W:e, with the mean of W
-before and behind the deformation, and of SLLOD what A changes of the kinetic energy.
+What a barostat does in the same action comes before it. The work on the atoms is -W:log D, with the mean of
+W before and after the deformation; SLLOD adds what A changes of the kinetic energy.
 D. J. Evans, G. P. Morriss, Phys. Rev. A 30, 1528 (1984), doi:10.1103/PhysRevA.30.1528.
 """
 
@@ -79,9 +79,10 @@ class DeformedCell(CellMotion):
     Args:
         stretch: rates of the lengths along x, y and z, such as "x=1e9/s".
         shear: rates of the shears yz, xz and xy, such as "xy=1e10/s".
-        strain_rate: "engineering": of the first length, L = L0 (1 + e t); "true": of the present one, L = L0 exp(e t).
-            A shear rate is du_x/dy in either case.
-        remap: "positions": atoms follow the cell, for solids; "peculiar": SLLOD, for fluids; None: the latter for shears.
+        strain_rate: "engineering": of the first length, L = L0 (1 + e t); "true": of the present one,
+            L = L0 exp(e t). A shear rate is du_x/dy in either case.
+        remap: "positions": atoms follow the cell, for solids; "peculiar": SLLOD, for fluids; None: "peculiar"
+            with a shear, else "positions".
     """
 
     deforms: ClassVar[bool] = True
@@ -191,8 +192,8 @@ class DeformedCell(CellMotion):
             shorter = "a shorter period (--barostat-period), " if self.acts_every > 1 else ""
             raise SettingsError(
                 f"{name} = {rate:g}/s changes the cell by {strain:.2g} every {self.acts_every} steps of "
-                f"{timestep / units.FS:g} fs, expected {MOST_STRAIN:g} at most; use {shorter}a shorter time step "
-                "or a lower rate"
+                f"{timestep / units.FS:g} fs, expected {MOST_STRAIN:g} at most; use {shorter}a shorter "
+                "time step or a lower rate"
             )
 
     def check_cell(self, cell: NDArray[np.float64], pbc: NDArray[np.bool_]) -> None:
@@ -218,7 +219,7 @@ class DeformedCell(CellMotion):
         virial: NDArray[np.float64],
         timestep: float,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """B - 1 and C of the first drift, which no action has come before; its work goes into the array `bath`.
+        """B - 1 and C of the first drift, which no action has come before; its work goes into `values`.
 
         Args:
             values: row of the array `bath`.
@@ -290,7 +291,7 @@ def deformed(kind: Any) -> type[CellMotion]:
 
 
 def deformation_function() -> Any:
-    """Device function `(acts, scale, more, drift, twice, virial, time, bath)`: A, B - 1 and C with the deformation."""
+    """Device function `(acts, scale, more, drift, twice, virial, time, bath)`: A, B - 1 and C deformed, too."""
     from taichimd.core.runtime import ti
     from taichimd.ensembles.matrices import contracted, logarithm, read3, series, write3
 

@@ -13,8 +13,9 @@ Cell, B - 1 and C are in `system.cell`."""
 VELOCITY_GRADIENT, TRUE_RATE, PECULIAR, STRAIN_WORK, STRAIN_WORK_AHEAD, STRAIN, LENGTHS, DEFORMED_SIZE = (
     accumulate((9, 1, 1, 1, 1, 9, 3), initial=BATH_SIZE)
 )
-"""Of a deformation alone: rates (1/time), 1 if they are true rates, 1 if momenta are peculiar; work done on the atoms, and what of it
-is yet to be done (eV); logarithm of the last deformation; lengths along x, y and z after it, over those at the start."""
+"""Of a deformation alone: rates (1/time), 1 if they are true rates, 1 if momenta are peculiar; work on the
+atoms, and what of it is yet to be done (eV); logarithm of the last deformation; lengths along x, y, z after
+it, over those at the start."""
 DEFORMATION_STATE = slice(STRAIN_WORK, DEFORMED_SIZE)
 STATE = slice(AHEAD, BATH_SIZE)
 """What changes from step to step, and belongs in a checkpoint after the cell."""
