@@ -168,8 +168,8 @@ def combine(
 
     Args:
         thermostat: of the atoms, such as `Langevin(300.0)`; None: there is none.
-        motion: of the cell: `BerendsenCell`, `StochasticCell` or `InertialCell`, or a `Deform`. The ramp is the
-            thermostat's.
+        motion: of the cell: `BerendsenCell`, `StochasticCell` or `InertialCell`, or a `Deform`. The ramp is
+            the one of the thermostat.
         deform: a deformation beside a barostat of other axes.
 
     Returns:

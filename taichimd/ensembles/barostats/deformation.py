@@ -291,7 +291,7 @@ def deformed(kind: Any) -> type[CellMotion]:
 
 
 def deformation_function() -> Any:
-    """Device function `(acts, scale, more, drift, twice, virial, time, bath)`: A, B - 1 and C deformed, too."""
+    """Device function `(acts, scale, more, drift, twice, virial, time, bath)`: A, B - 1, C deformed, too."""
     from taichimd.core.runtime import ti
     from taichimd.ensembles.matrices import contracted, logarithm, read3, series, write3
 
