@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from taichimd.core.runtime import in_double, ti
-from taichimd.ensembles.barostats.deformation import deformed_action
+from taichimd.ensembles.barostats.deforming import deformed_action
 from taichimd.ensembles.barostats.layout import P_END, P_START, VELOCITY_SCALE
 from taichimd.ensembles.barostats.tensors import tensor_functions
 from taichimd.ensembles.functions import EnsembleFunctions

@@ -1,0 +1,81 @@
+"""An action with a deformation on the device; `deformation` has its equations."""
+
+from typing import Any
+
+from taichimd.core.runtime import ti
+from taichimd.ensembles.barostats import layout as baro
+from taichimd.ensembles.matrices import contracted, logarithm, read3, series, write3
+
+
+def deformation_function() -> Any:
+    """Device function `(acts, scale, more, drift, twice, virial, time, bath)`: A, B - 1, C deformed, too."""
+
+    @ti.func
+    def deformation(acts, scale, more, drift, twice, virial, time, bath: ti.template()):
+        one = ti.Matrix.identity(ti.f64, 3)
+        # Half of the last deformation's work, which the virial behind it says.
+        bath[baro.STRAIN_WORK] -= 0.5 * contracted(virial, read3(bath, baro.STRAIN))
+        bath[baro.STRAIN_WORK_AHEAD] = 0.0
+        write3(bath, baro.STRAIN, 0.0 * one)
+        new_scale, new_more, new_drift = scale, more, drift
+        if acts == 1:
+            x = read3(bath, baro.VELOCITY_GRADIENT) * time
+            if bath[baro.TRUE_RATE] == 0.0:
+                for a in ti.static(range(3)):
+                    grows = x[a, a]
+                    x[a, a] = grows / bath[baro.LENGTHS + a]
+                    bath[baro.LENGTHS + a] += grows
+            else:
+                x = x @ series(x, 1)
+            strain = logarithm(x)
+            work = -0.5 * contracted(virial, strain)
+            write3(bath, baro.STRAIN, strain)
+            moved = one + x
+            if bath[baro.PECULIAR] == 1.0:
+                back = series(-strain, 0)
+                now = scale.transpose() @ twice @ scale
+                bath[baro.STRAIN_WORK] += 0.5 * ((back.transpose() @ now @ back).trace() - now.trace())
+                new_scale = scale @ back
+                moved = series(strain, 1)
+            bath[baro.STRAIN_WORK] += work
+            bath[baro.STRAIN_WORK_AHEAD] = -work
+            new_drift = drift @ moved
+            new_more = more + x + more @ x
+        return new_scale, new_more, new_drift
+
+    return deformation
+
+
+def deformed_action(kind: Any, coupling: Any, factor: Any, tensors: Any, due: Any) -> Any:
+    """Device function of an action, as `CellMotion.action_function`, but with B - 1 in place of B.
+
+    Args:
+        kind: the class of the ensemble.
+        coupling: `Coupling` of it.
+        factor: of the thermostat.
+        tensors: `tensor_functions`.
+        due: says whether the barostat acts at the end of a step.
+    """
+    settles = coupling.settles
+    # Where only the deformation settles, the barostat is called in steps of action alone.
+    apart = not kind.acts_when_settling
+    of_barostat = kind.action_function(factor, tensors, due if settles and not apart else None)
+    deformation = deformation_function()
+
+    @ti.func
+    def action(twice, virial, volume, wanted, kt, time, interval, ledger: ti.template(), bath: ti.template()):
+        one = ti.Matrix.identity(ti.f64, 3)
+        acts, scale, stretch, drift = 1, one, one, one
+        if ti.static(settles):
+            acts = due(interval + 1)
+        if ti.static(not apart):
+            scale, stretch, drift = of_barostat(
+                twice, virial, volume, wanted, kt, time, interval, ledger, bath
+            )
+        elif acts == 1:
+            scale, stretch, drift = of_barostat(
+                twice, virial, volume, wanted, kt, time, interval, ledger, bath
+            )
+        return deformation(acts, scale, stretch - one, drift, twice, virial, time, bath)
+
+    return action
