@@ -1,0 +1,166 @@
+"""Tension tests of silicon and of amorphous silica to fracture.
+
+    python -m validation.physics.tension                                   (a CPU, small: half an hour)
+    python -m validation.physics.tension --backend cuda --cells 12 --rate 1e9     (an H100)
+
+A crystal of silicon along [100] and a glass of silica, quenched from the melt, are stretched along x at a
+constant engineering rate, with pressure 0 along y and z. Stress against strain, Young's modulus from strains
+below 2 %, strength, Poisson's ratio, and how well energy is conserved. Silicon's modulus at rest follows from
+the elastic constants of the potential: E = C11 - 2 C12^2/(C11 + C12).
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from validation import common
+
+TEMPERATURE, TIMESTEP, SAMPLES = 300.0, 1.0, 400
+"""K, fs, rows of a test."""
+ELASTIC = 0.02
+"""Strain below which the modulus is fitted."""
+FINAL = {"silicon": 0.5, "silica": 0.6}
+"""Engineering strain at the end."""
+
+
+def main() -> None:
+    """Parse the command line, stretch, write JSON and a picture."""
+    parser = common.parser(__doc__, "backend")
+    parser.add_argument("--cells", type=int, default=3, help="cubic cells of silicon along each axis")
+    parser.add_argument("--rate", type=float, default=2e10, help="engineering rate, 1/s")
+    parser.add_argument("--quench", type=float, default=20.0, help="time of the quench of silica, ps")
+    parser.add_argument("--out", type=Path, default=common.RESULTS / "tension.json")
+    options = parser.parse_args()
+    report: dict[str, Any] = {
+        **common.provenance(), "temperature_K": TEMPERATURE, "rate_per_s": options.rate, "tests": {},
+    }  # fmt: skip
+    made = {
+        "silicon": silicon(options.cells),
+        "silica": silica(options.cells, options.quench, options.backend),
+    }
+    for name, (atoms, potential, modulus) in made.items():
+        rows, seconds = stretched(atoms, potential, FINAL[name], options.rate, modulus, options.backend)
+        report["tests"][name] = found = {
+            "potential": potential, "atoms": len(atoms), "seconds": seconds, **figures(rows, len(atoms)),
+            "strain": rows["strain_x"], "stress_GPa": rows["stress_xx_GPa"],
+        }  # fmt: skip
+        print(
+            f"{name}: E {found['modulus_GPa']:.1f} GPa, strength {found['strength_GPa']:.2f} GPa at strain "
+            f"{found['strain_of_strength']:.3f}, Poisson {found['poisson']:.3f}",
+            flush=True,
+        )
+    common.write_json(options.out, report)
+    draw(report, options.out.with_suffix(".png"))
+    print(f"written: {options.out.name}")
+
+
+def silicon(cells: int) -> tuple[Any, str, float]:
+    """A crystal, its potential and an estimate of its bulk modulus, GPa."""
+    from ase.build import bulk
+
+    return bulk("Si", cubic=True, a=5.431).repeat(cells), "Si.sw", 100.0
+
+
+def silica(cells: int, quench: float, backend: str) -> tuple[Any, str, float]:
+    """A glass: cristobalite melted at 4000 K and cooled to 300 K at pressure 0; time of the quench in ps."""
+    from ase.build import bulk
+
+    from taichimd import Bussi, Simulation, StochasticCellRescaling
+
+    structure = bulk("Si", cubic=True, a=7.16)
+    oxygen = bonds_of(structure)
+    structure = (structure + oxygen).repeat(max(cells - 1, 1))
+    name = "SiO2_1990.vashishta"
+    simulation = Simulation(structure, name, timestep=TIMESTEP, ensemble=Bussi(5000.0), backend=backend)
+    simulation.run(5000)
+    melt = simulation.atoms()
+    steps = round(quench * 1000 / TIMESTEP)
+    bath = StochasticCellRescaling(
+        5000.0, final_temperature=TEMPERATURE, ramp=(0, steps), bulk_modulus=40.0, coupling_time=100.0
+    )
+    simulation = Simulation(melt, name, timestep=TIMESTEP, ensemble=bath, backend=backend)
+    simulation.run(steps)
+    glass = simulation.atoms()
+    glass.calc = None
+    return glass, name, 40.0
+
+
+def bonds_of(structure: Any) -> Any:
+    """An oxygen atom in the middle of each bond of silicon."""
+    from ase import Atoms
+    from ase.neighborlist import neighbor_list
+
+    i, j, vectors = neighbor_list("ijD", structure, 3.3)
+    once = (i < j) | ((i == j) & (vectors[:, 0] > 0))
+    middles = structure.positions[i[once]] + 0.5 * vectors[once]
+    return Atoms(f"O{len(middles)}", middles)
+
+
+def stretched(
+    atoms: Any, potential: str, final: float, rate: float, modulus: float, backend: str
+) -> tuple[dict[str, list[float]], float]:
+    """Equilibration at pressure 0, then tension along x; rows by the names of columns, and seconds."""
+    import tempfile
+    import time
+
+    from taichimd import Bussi, Deform, Simulation, StochasticCell, ThermoTable, combine
+    from taichimd.io.thermo import read_thermo
+
+    def sides(axes: str) -> Any:
+        return StochasticCell(
+            control="orthorhombic", axes=axes, bulk_modulus=modulus, pressure_coupling_time=1000.0
+        )
+
+    ensemble = combine(Bussi(TEMPERATURE), sides("xyz"))
+    first = Simulation(atoms, potential, timestep=TIMESTEP, ensemble=ensemble, backend=backend)
+    first.run(5000)
+    calm = first.atoms()
+    calm.calc = None
+    ensemble = combine(Bussi(TEMPERATURE), sides("yz"), Deform(x=rate))
+    simulation = Simulation(calm, potential, timestep=TIMESTEP, ensemble=ensemble, backend=backend)
+    steps = round(final / (rate * TIMESTEP * 1e-15))
+    begin = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "thermo.csv"
+        with ThermoTable(path, every=max(steps // SAMPLES, 1)) as table:
+            simulation.run(steps, observers=[table])
+        rows = read_thermo(path)
+    return {name: column.tolist() for name, column in rows.items()}, time.perf_counter() - begin
+
+
+def figures(rows: dict[str, list[float]], n_atoms: int) -> dict[str, float]:
+    """Modulus, strength and its strain, Poisson's ratio, and drift of the conserved energy (eV an atom)."""
+    strain, stress = np.array(rows["strain_x"]), np.array(rows["stress_xx_GPa"])
+    elastic = strain < ELASTIC
+    modulus = np.polyfit(strain[elastic], stress[elastic], 1)[0]
+    across = [np.polyfit(strain[elastic], np.array(rows[f"strain_{a}"])[elastic], 1)[0] for a in "yz"]
+    highest = int(np.argmax(stress))
+    conserved = np.array(rows["conserved_eV"]) / n_atoms
+    return {
+        "modulus_GPa": float(modulus),
+        "poisson": float(-np.mean(across)),
+        "strength_GPa": float(stress[highest]),
+        "strain_of_strength": float(strain[highest]),
+        "work_eV_per_atom": rows["work_deformation_eV"][-1] / n_atoms,
+        "conserved_range_eV_per_atom": float(np.ptp(conserved)),
+    }
+
+
+def draw(report: dict[str, Any], picture: Path) -> None:
+    """Stress against strain of both."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.0, 4.2), dpi=100, layout="constrained")
+    axis = figure.subplots()
+    for name, found in report["tests"].items():
+        axis.plot(found["strain"], found["stress_GPa"], label=f"{name}, {found['atoms']} atoms")
+    axis.set(
+        xlabel="strain x", ylabel="stress xx (GPa)", title=f"tension at {report['rate_per_s']:.0e}/s, 300 K"
+    )
+    axis.legend(frameon=False)
+    figure.savefig(picture)
+
+
+if __name__ == "__main__":
+    main()
