@@ -49,9 +49,9 @@ def baths_of_each(
     return found, named_of_each, told
 
 
-def all_groups(groups: Groups, baths: Sequence[GroupBath | GroupDrive]) -> dict[str, Numbers]:
+def all_groups(groups: Groups, baths: Sequence[GroupBath]) -> dict[str, Numbers]:
     """Groups by name, with those of baths that were given without one."""
-    return {**groups, **{one.name: one.atoms for one in baths if one.name not in groups and isinstance(one, GroupBath)}}
+    return {**groups, **{one.name: one.atoms for one in baths if one.name not in groups}}
 
 
 def _with_own_seed(bath: GroupBath, number: int) -> GroupBath:

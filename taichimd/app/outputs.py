@@ -132,13 +132,14 @@ class ThermoTable(GrowingFile):
         self.every = checked_every(every)
         self._moving_cell, self._terms = moving_cell, terms
         self.symbols: Sequence[str] = ()
-        self._moves = False
+        self._moves = self._deforms = False
 
     @property
     def totals_only(self) -> bool:  # type: ignore[override]
-        """Whether the next row can come later: terms, and pressures in a fixed cell, need positions."""
+        """Whether the next row can come later: terms, strains, and pressures in a fixed cell, need more."""
         opened = self._writer is not None
-        return opened and not self._terms and (self._moves or not self._writer.has_cell)
+        waits = opened and not self._terms and (self._moves or not self._writer.has_cell)
+        return waits and not self._deforms
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the picture of the rows so far."""
@@ -154,7 +155,7 @@ class ThermoTable(GrowingFile):
         terms = tuple(term_names(simulation.energy_terms())) if self._terms else ()
         charged = simulation.engine.forcefield.charged
         heats = tuple(heat_names(simulation.heats()))
-        deformed = moving and simulation.engine.ensemble.deforms
+        deformed = self._deforms = moving and simulation.engine.ensemble.deforms
         return ThermoWriter(self.path, self._drop_from, moving, charged, terms, heats, deformed)
 
     def _write(self, simulation: SimulatedSystem, thermo: Thermo) -> None:

@@ -3,10 +3,7 @@
 A bath is a row of two device arrays. A checkpoint keeps the state of each bath.
 """
 
-<<<<<<< HEAD
-=======
 import sys
->>>>>>> fcfe4a6d (wip)
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
