@@ -2,8 +2,8 @@
 
 Run it:  python examples/pull_silicon.py        (draws pull_silicon.png)
 
-Expect a modulus near 90 GPa: C11 - 2 C12^2/(C11 + C12) of this potential is 100 GPa at rest, and less at 300 K
-and at strains of percents. The highest stress is far above that of a real bar: this crystal has no flaw.
+Expect a modulus near 90 GPa: C11 - 2 C12^2/(C11 + C12) of this potential is 100 GPa at rest, and less at
+300 K and at strains of percents. The highest stress is far above that of a real bar: this crystal has no flaw.
 """
 
 from pathlib import Path
