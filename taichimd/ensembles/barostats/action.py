@@ -40,8 +40,8 @@ def barostat_functions(kind: Any, coupling: Any, real: Any, by_slot: bool) -> En
             left = ti.min(left, (1 - step) % period)
         return ti.cast(left, ti.i32)
 
-    factor, deforms = guarded(kind.factor_function()), coupling.deforms
-    if deforms:
+    factor = guarded(kind.factor_function())
+    if coupling.deforms:
         action = deformed_action(kind, coupling, factor, tensors, due)
     else:
         action = kind.action_function(factor, tensors, due if coupling.settles else None)
@@ -61,8 +61,7 @@ def barostat_functions(kind: Any, coupling: Any, real: Any, by_slot: bool) -> En
             wanted[a, a] = along_ramp(interval + 1, P_START + a, P_END + a, bath)
         scale, stretch, drift = action(twice, virial, volume, wanted, kt, time, interval, ledger, bath)
         write3(bath, VELOCITY_SCALE, scale)
-        # An action with a deformation says B - 1, which is small, to all its digits.
-        cells.stretch[own] = stretch if ti.static(deforms) else stretch - ti.Matrix.identity(ti.f64, 3)
+        cells.stretch[own] = stretch - ti.Matrix.identity(ti.f64, 3)
         cells.drift[own] = drift
 
     @ti.func

@@ -8,16 +8,16 @@ from taichimd.ensembles.matrices import contracted, logarithm, read3, series, wr
 
 
 def deformation_function() -> Any:
-    """Device function `(acts, scale, more, drift, twice, virial, time, bath)`: A, B - 1, C deformed, too."""
+    """Device function `(acts, scale, stretch, drift, twice, virial, time, bath)`: A, B, C deformed, too."""
 
     @ti.func
-    def deformation(acts, scale, more, drift, twice, virial, time, bath: ti.template()):
+    def deformation(acts, scale, stretch, drift, twice, virial, time, bath: ti.template()):
         one = ti.Matrix.identity(ti.f64, 3)
         # Half of the last deformation's work, which the virial behind it says.
         bath[baro.STRAIN_WORK] -= 0.5 * contracted(virial, read3(bath, baro.STRAIN))
         bath[baro.STRAIN_WORK_AHEAD] = 0.0
         write3(bath, baro.STRAIN, 0.0 * one)
-        new_scale, new_more, new_drift = scale, more, drift
+        new_scale, new_stretch, new_drift = scale, stretch, drift
         if acts == 1:
             x = read3(bath, baro.VELOCITY_GRADIENT) * time
             if bath[baro.TRUE_RATE] == 0.0:
@@ -40,14 +40,14 @@ def deformation_function() -> Any:
             bath[baro.STRAIN_WORK] += work
             bath[baro.STRAIN_WORK_AHEAD] = -work
             new_drift = drift @ moved
-            new_more = more + x + more @ x
-        return new_scale, new_more, new_drift
+            new_stretch = stretch + stretch @ x
+        return new_scale, new_stretch, new_drift
 
     return deformation
 
 
 def deformed_action(kind: Any, coupling: Any, factor: Any, tensors: Any, due: Any) -> Any:
-    """Device function of an action, as `CellMotion.action_function`, but with B - 1 in place of B.
+    """Device function of an action, as `CellMotion.action_function`; the deformation comes after the barostat.
 
     Args:
         kind: the class of the ensemble.
@@ -76,6 +76,6 @@ def deformed_action(kind: Any, coupling: Any, factor: Any, tensors: Any, due: An
             scale, stretch, drift = of_barostat(
                 twice, virial, volume, wanted, kt, time, interval, ledger, bath
             )
-        return deformation(acts, scale, stretch - one, drift, twice, virial, time, bath)
+        return deformation(acts, scale, stretch, drift, twice, virial, time, bath)
 
     return action
