@@ -47,7 +47,7 @@ def deformation_function() -> Any:
 
 
 def deformed_action(kind: Any, coupling: Any, factor: Any, tensors: Any, due: Any) -> Any:
-    """Device function of an action, as `CellMotion.action_function`; the deformation comes after the barostat.
+    """Device function of an action, as `CellMotion.action_function`, the deformation after the barostat.
 
     Args:
         kind: the class of the ensemble.
