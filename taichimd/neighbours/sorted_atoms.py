@@ -6,7 +6,9 @@ from typing import Any
 from taichimd.core.arguments import Array, Bundle, Number, Selection, View
 
 UNROLL = 4
-"""Atoms that a thread compares at a time."""
+"""Atoms that a thread of a GPU compares at a time."""
+PAD = 16
+"""Room after the last atom of `Sorted.folded`: a CPU compares so many at a time."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class Sorted(Bundle):
         "vec", "8 systems", "vectors of the frame, their inverse, origin of the bins, bins per unit"
     )
     starts: Any = Array("i32", "bins + 1", "first atom of each bin")
-    folded: Any = Array("searched", "3 (n + 4)", "positions to compare, angstrom")
+    folded: Any = Array("searched", "3 (n + 16)", "positions to compare, angstrom")
     turns: Any = Array("ivec", "n", "whole cells that an atom is away from the first one")
     bin_of: Any = Array("i32", "n", "bin of each atom")
     sorted_of: Any = Array("i32", "n", "place of each user's number")

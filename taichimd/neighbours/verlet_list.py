@@ -22,9 +22,9 @@ from taichimd.neighbours.sorted_atoms import (
     FIRST_BIN,
     FIRST_CODE,
     LAYOUT,
+    PAD,
     PERIODIC,
     REACH,
-    UNROLL,
     Search,
     Sorted,
 )
@@ -199,7 +199,7 @@ class VerletList:
             error: of float32.
         """
         real, error = (ti.f32, error) if error < LARGEST_ERROR else (state.real, 0.0)
-        room = 3 * (state.n + UNROLL)
+        room = 3 * (state.n + PAD)
         if real != self.search.real or self.sort.folded.shape[0] != room:
             self.search = replace(self.search, real=real)
             self.sort.folded = ti.ndarray(real, room)

@@ -12,9 +12,9 @@ from taichimd.neighbours.sorted_atoms import (
     FIRST_BIN,
     FIRST_CODE,
     LAYOUT,
+    PAD,
     PERIODIC,
     REACH,
-    UNROLL,
     Ground,
     Search,
 )
@@ -125,13 +125,13 @@ def bin_functions(how: Search) -> BinFunctions:
         if turn[0] != 0 or turn[1] != 0 or turn[2] != 0:
             z |= 1
         folded[at] = ti.cast(x[0], search)
-        folded[n + UNROLL + at] = ti.cast(x[1], search)
-        folded[2 * (n + UNROLL) + at] = ti.bit_cast(z, search)
+        folded[n + PAD + at] = ti.cast(x[1], search)
+        folded[2 * (n + PAD) + at] = ti.bit_cast(z, search)
 
     @ti.func
     def folded_at(j, n, folded: ti.template()):
         """One coordinate of all atoms after the other: those of neighbours in memory are read at once."""
-        return ti.Vector([folded[j + k * (n + UNROLL)] for k in ti.static(range(3))])
+        return ti.Vector([folded[j + k * (n + PAD)] for k in ti.static(range(3))])
 
     @ti.func
     def mark_of(x):

@@ -3,14 +3,16 @@
 from taichimd.core.runtime import DeviceFunction, ti
 from taichimd.neighbours.masks import WORD, lowest, without_lowest
 from taichimd.neighbours.pages import write
+from taichimd.neighbours.rows import ATOM_MAJOR
 from taichimd.neighbours.search.bins import BinFunctions, Row
 from taichimd.neighbours.search.columns import row_function
+from taichimd.neighbours.search.runs import run_function
 from taichimd.neighbours.search.words import word_function
 from taichimd.neighbours.sorted_atoms import Search
 
 
-def one_thread_search(bins: BinFunctions, how: Search, layout: int) -> DeviceFunction:
-    """Device function that fills all rows, in a loop of its own.
+def word_visit(bins: BinFunctions, how: Search, layout: int) -> DeviceFunction:
+    """Device function `visit` (see `columns.row_function`) of any layout of rows.
 
     Args:
         bins: functions of bins and images.
@@ -36,6 +38,18 @@ def one_thread_search(bins: BinFunctions, how: Search, layout: int) -> DeviceFun
             base += WORD
         return found, written
 
+    return visit
+
+
+def one_thread_search(bins: BinFunctions, how: Search, layout: int) -> DeviceFunction:
+    """Device function that fills all rows, in a loop of its own.
+
+    Args:
+        bins: functions of bins and images.
+        how: the search is compiled.
+        layout: of rows.
+    """
+    visit = run_function(bins, how) if layout == ATOM_MAJOR else word_visit(bins, how, layout)
     search_row = row_function(bins, how, visit, by_warps=False)
 
     @ti.func

@@ -1,0 +1,81 @@
+"""The search by one thread on a CPU: `RUN` atoms of a stretch at a time, by vector instructions.
+
+All atoms of a run are stored, one after the other: the next one replaces an atom that is not near. A branch on the distance, which no
+processor can foresee, would cost more.
+"""
+
+from taichimd.core.runtime import DeviceFunction, ti
+from taichimd.neighbours.control import Control
+from taichimd.neighbours.pages import pages_of, write
+from taichimd.neighbours.rows import ATOM_MAJOR, slot
+from taichimd.neighbours.search.bins import CLOSEST2, BinFunctions
+from taichimd.neighbours.sorted_atoms import PAD, Search
+
+RUN = PAD
+"""Atoms that are compared side by side; after the last atom there is room for so many."""
+
+
+def run_function(bins: BinFunctions, how: Search) -> DeviceFunction:
+    """Device function `visit` (see `columns.row_function`) of rows that lie one after the other.
+
+    Args:
+        bins: functions of bins and images.
+        how: the search is compiled.
+    """
+
+    @ti.func
+    def look_closer(r2, number, row: ti.template()):  # type: ignore[valid-type]
+        """Note the atom of a row if another one of the run is on top of it."""
+        for k in range(number):
+            if r2[k] < ti.cast(CLOSEST2, how.real):
+                ti.atomic_min(row.control[Control.coincident], row.ident[row.i])
+
+    @ti.func
+    def store_one_by_one(base, number, r2, odd, cells, code, begun, limit2, row: ti.template()):  # type: ignore[valid-type]
+        """Store what is near where images may differ or the row may be full; how many entries were found."""
+        found = begun
+        for k in range(number):
+            if r2[k] < limit2:
+                entry = bins.entry_of(base + k, odd, cells, code, row)
+                if found < row.width:
+                    write(row.entries, row.i, found, row.n, row.width, ATOM_MAJOR, entry)
+                found += 1
+        return found
+
+    @ti.func
+    def visit(base, end, offset, cells, code, found, written, limit2, x, row: ti.template()):
+        """Compare the atoms of a stretch with one atom and store those that are near."""
+        here = cells[0] == 0 and cells[1] == 0 and cells[2] == 0
+        plain = code & ((1 << row.shift_bits) - 1)
+        r2, marks = ti.Vector.zero(how.real, RUN), ti.Vector.zero(ti.i32, RUN)
+        while base < end:
+            number = ti.min(end - base, RUN)
+            for k in range(RUN):
+                other = bins.folded_at(base + k, row.n, row.sort.folded)
+                d = other + offset
+                r2[k] = d.dot(d)
+                marks[k] = bins.mark_of(other)
+            if here and row.i >= base and row.i < base + RUN:
+                r2[row.i - base] = limit2
+            odd, closest = bins.mark_of(x), limit2
+            for k in range(RUN):
+                odd |= marks[k]
+                closest = ti.min(closest, r2[k])
+            if closest < ti.cast(CLOSEST2, how.real):
+                look_closer(r2, number, row)
+            stored = False
+            if ti.static(pages_of(row.entries) == 1):
+                if odd & 1 == 0 and found + RUN <= row.width:
+                    stored = True
+                    first = slot(row.i, found, row.n, row.width, ATOM_MAJOR)
+                    at = first
+                    for k in range(RUN):
+                        row.entries[at] = (base + k << row.shift_bits) | plain
+                        at += ti.cast(r2[k] < limit2, ti.i32) & ti.cast(k < number, ti.i32)
+                    found += at - first
+            if not stored:
+                found = store_one_by_one(base, number, r2, odd, cells, code, found, limit2, row)
+            base += RUN
+        return found, written
+
+    return visit
