@@ -118,7 +118,7 @@ def prepare_job(
     if "step" in atoms.info:
         step = f"step {atoms.info['step']} of {start.structure}"
         notes.append(f"a new run from {step}: its own steps and time begin at 0")
-    settings = _absolute(given).with_intervals(steps)
+    settings = _absolute(given).with_intervals(steps, len(atoms))
     return Job(settings, steps, atoms, forcefield, None, notes, plan, acting, given.given)
 
 
@@ -170,7 +170,7 @@ def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Pat
         structure, _ = _read(given)
         check_same_system(path, checkpoint, structure)
         notes += where_it_goes_on(saved, structure)
-    settings = _absolute(settings).with_intervals(steps)
+    settings = _absolute(settings).with_intervals(steps, len(atoms))
     return Job(settings, steps, atoms, forcefield, checkpoint, notes, plan, acting, given.given)
 
 

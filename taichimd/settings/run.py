@@ -22,6 +22,11 @@ ROWS, FRAMES = 1000, 200
 """Rows and frames of a run after the first one, if neither an interval nor a number is given."""
 LEAST_INTERVAL = 10
 """Steps between them at least, if nothing is given: vibrations are slower than this."""
+FEWEST_FRAMES = 10
+LARGEST_TRAJECTORY = 500_000_000
+"""Bytes that the frames take at most if no number of frames is given, unless `FEWEST_FRAMES` take more."""
+BYTES_OF_AN_ATOM = {"extxyz": 180, "netcdf": 72, "traj": 72, "none": 1}
+"""About what an atom takes in a frame, by format."""
 
 
 def interval(steps: int, number: int, least: int = 1) -> int:
@@ -294,7 +299,7 @@ class OutputSettings(Settings, topic="output"):
     frames_every: types.Steps | None = setting(
         None,
         "Steps between frames; default the value of --every if it is given, otherwise "
-        f"{FRAMES} frames, at least {LEAST_INTERVAL} steps apart",
+        f"{FRAMES} frames, at least {LEAST_INTERVAL} steps apart, and fewer if they took more than 500 MB",
     )
     n_frames: types.Count | None = setting(
         None, "Number of frames after the first frame, evenly spaced; instead of --frames-every"
@@ -322,11 +327,12 @@ class OutputSettings(Settings, topic="output"):
         """`frames_every`, or else `every`."""
         return self.steps_between_rows if self.frames_every is None else self.frames_every
 
-    def with_intervals(self, steps: int) -> "OutputSettings":
+    def with_intervals(self, steps: int, n_atoms: int) -> "OutputSettings":
         """These settings with the intervals that a number of rows, or of frames, means in a run.
 
         Args:
             steps: of the run.
+            n_atoms: of the system: large systems have fewer frames by default.
         """
         every, frames_every = self.every, self.frames_every
         if every is None:
@@ -336,7 +342,8 @@ class OutputSettings(Settings, topic="output"):
         if frames_every is None and self.n_frames is not None:
             frames_every = interval(steps, self.n_frames)
         elif frames_every is None and self.every is None:
-            frames_every = interval(steps, FRAMES, LEAST_INTERVAL)
+            fit = LARGEST_TRAJECTORY // (BYTES_OF_AN_ATOM[self.frames] * n_atoms)
+            frames_every = interval(steps, min(FRAMES, max(fit, FEWEST_FRAMES)), LEAST_INTERVAL)
         return replace(self, every=every, frames_every=frames_every)
 
 
@@ -392,9 +399,9 @@ class RunSettings:
             topics.setdefault(SETTINGS[option].topic, {})[SETTINGS[option].name] = value
         return replace(self, **{topic: replace(getattr(self, topic), **own) for topic, own in topics.items()})
 
-    def with_intervals(self, steps: int) -> "RunSettings":
-        """These settings with the intervals of rows and frames in a run of so many steps."""
-        return replace(self, output=self.output.with_intervals(steps))
+    def with_intervals(self, steps: int, n_atoms: int) -> "RunSettings":
+        """These settings with the intervals of rows and frames in a run of so many steps and atoms."""
+        return replace(self, output=self.output.with_intervals(steps, n_atoms))
 
     def with_ensemble(self, ensemble: "Ensemble") -> "RunSettings":
         """These settings with an ensemble, but for the steps of its ramp."""

@@ -147,8 +147,19 @@ def test_flags_win_over_the_job_file(job):
     [(20_000, 20, 100), (50_000, 50, 250), (2_000, 10, 10), (95, 10, 10), (20_011, 21, 101)],
 )
 def test_rows_and_frames_are_as_many_in_a_long_run_as_in_a_short_one(steps, rows, frames):
-    output = make_settings({}).with_intervals(steps).output
+    output = make_settings({}).with_intervals(steps, 1000).output
     assert (output.steps_between_rows, output.steps_between_frames) == (rows, frames)
+
+
+@pytest.mark.parametrize(
+    ("frames", "n_atoms", "every"),
+    [("extxyz", 13_000, 100), ("extxyz", 64_000, 500), ("netcdf", 64_000, 200), ("extxyz", 10**7, 2000)],
+)
+def test_large_systems_have_fewer_frames_unless_a_number_is_given(frames, n_atoms, every):
+    output = make_settings({"frames": frames}).with_intervals(20_000, n_atoms).output
+    assert output.steps_between_frames == every
+    given = make_settings({"frames": frames, "n_frames": 400}).with_intervals(20_000, n_atoms).output
+    assert given.steps_between_frames == 50
 
 
 @pytest.mark.parametrize(
@@ -163,17 +174,17 @@ def test_rows_and_frames_are_as_many_in_a_long_run_as_in_a_short_one(steps, rows
     ],
 )
 def test_rows_and_frames_by_interval_or_number(given, rows, frames):
-    output = make_settings(given).with_intervals(20_000).output
+    output = make_settings(given).with_intervals(20_000, 1000).output
     assert (output.steps_between_rows, output.steps_between_frames) == (rows, frames)
 
 
 def test_a_restart_keeps_its_intervals_unless_it_is_given_others():
-    saved = make_settings({"n_frames": 100}).with_intervals(20_000).record()
+    saved = make_settings({"n_frames": 100}).with_intervals(20_000, 1000).record()
     for given, rows, frames in (
         ({}, 20, 200), ({"n_frames": 100}, 20, 200), ({"n_frames": 10}, 20, 50), ({"every": 3}, 3, 200),
         ({"n_rows": 50}, 10, 200),
     ):  # fmt: skip
-        output = make_settings({"restart": "run", **given}, None, saved).with_intervals(500).output
+        output = make_settings({"restart": "run", **given}, None, saved).with_intervals(500, 1000).output
         assert (output.steps_between_rows, output.steps_between_frames) == (rows, frames), given
 
 
