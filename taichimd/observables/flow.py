@@ -15,7 +15,7 @@ from taichimd.io.analysis_files import curves
 from taichimd.observables.numbers import finding, plus_minus
 from taichimd.observables.observable import Result, RunObservable
 from taichimd.observables.observed_run import ObservedRun
-from taichimd.observables.samplers.bins import BITS, MOST_GROUPS, BinSums
+from taichimd.observables.samplers.bin_columns import BITS, MOST_GROUPS
 from taichimd.system.groups import Numbers
 
 
@@ -29,6 +29,8 @@ class Flow(RunObservable):
     name, tables, picture = "flow", ("flow",), "flow"
 
     def __init__(self, run: ObservedRun) -> None:
+        from taichimd.observables.samplers.bins import BinSums
+
         super().__init__(run)
         engine, self._groups = run.engine, dict(run.groups)
         self._accounts = list(engine.heats())

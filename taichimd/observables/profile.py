@@ -17,16 +17,7 @@ from taichimd.observables.numbers import band
 from taichimd.observables.observable import Result, RunObservable
 from taichimd.observables.observed_run import ObservedRun
 from taichimd.observables.plan import Plan
-from taichimd.observables.samplers.bins import (
-    BITS,
-    COLUMNS,
-    COUNT,
-    FREE,
-    KINETIC,
-    MASS,
-    STRESS,
-    BinSums,
-)
+from taichimd.observables.samplers.bin_columns import BITS, COLUMNS, COUNT, FREE, KINETIC, MASS, STRESS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,6 +53,8 @@ class Profile(RunObservable):
         run.samplers["profile"] = self
 
     def _start(self) -> None:
+        from taichimd.observables.samplers.bins import BinSums
+
         blocks = self.run.plan.blocks
         self._sums = BinSums(self.run.engine.masses, self._bins)
         # Whole numbers of any length: sums are exact, however samples are grouped.

@@ -74,7 +74,7 @@ class FakeEngine:
     ):  # fmt: skip
         self.forcefield, self.precision, self.ensemble = forcefield, precision, ensemble or NVE()
         self.moves_centre = self.ensemble.moves_centre
-        self.fixed = fixed if fixed is not None and fixed.any() else None
+        self.fixed = self.held = fixed if fixed is not None and fixed.any() else None
         if backend == "cuda":
             raise BackendError("backend cuda: no CUDA device found; use --backend cpu")
         check_atoms(atoms)

@@ -12,17 +12,11 @@ from numpy.typing import NDArray
 
 from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
 from taichimd.core.runtime import backend, literals, ti
+from taichimd.observables.samplers.bin_columns import BITS, COLUMNS, COUNT, FREE, KINETIC, MASS, STRESS
 from taichimd.system.state import Atoms, State
 
-BITS = 30
-"""Sums of up to 2^33 amu or eV; what is rounded away of an atom is 1e-9."""
 COPIES = 64
 """Sums that threads fill side by side: atomics on one would wait for each other."""
-MOST_GROUPS = 31
-"""Bits of a whole number that says of which groups an atom is."""
-COUNT, MASS, FREE, KINETIC, STRESS, COLUMNS = 0, 1, 2, 3, 4, 7
-"""Columns of a bin: atoms, mass (amu), atoms that move, twice the kinetic energy (eV), and virial with
-kinetic part along xx, yy, zz (eV)."""
 
 
 class Bins(Bundle):
