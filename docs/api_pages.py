@@ -112,7 +112,18 @@ GROUPS = {
         others=(
             *(
                 _REGISTRY + name
-                for name in ("Rdf", "Msd", "Vacf", "Heat", "Viscosity", "Species", "Bonds", "Angles")
+                for name in (
+                    "Rdf",
+                    "Msd",
+                    "Vacf",
+                    "Heat",
+                    "Viscosity",
+                    "Species",
+                    "Bonds",
+                    "Angles",
+                    "Flow",
+                    "Profile",
+                )  # fmt: skip
             ),
             "taichimd.estimators.average.Average",
             "taichimd.estimators.average.average_of",

@@ -91,7 +91,7 @@ def test_each_setting_has_a_key_in_a_job_file(written, tmp_path):
     ("text", "message"),
     [
         ("[ensembl]\nname = 'nve'", r"unknown table 'ensembl'; did you mean 'ensemble'\?"),
-        ("[speed]\nx = 1", "unknown table 'speed'; known tables: system, potential, ensemble, run"),
+        ("[speed]\nx = 1", "unknown table 'speed'; known tables: system, potential, ensemble, acting, run"),
         ("[observe]\nevry = 1", r"unknown key 'evry' in \[observe\]; did you mean 'every'\?"),
         (
             "[observe]\nobserve_every = 1",
