@@ -123,7 +123,7 @@ GROUPS = {
                     "Angles",
                     "Flow",
                     "Profile",
-                )  # fmt: skip
+                )
             ),
             "taichimd.estimators.average.Average",
             "taichimd.estimators.average.average_of",
