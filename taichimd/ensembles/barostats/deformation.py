@@ -12,7 +12,6 @@ D. J. Evans, G. P. Morriss, Phys. Rev. A 30, 1528 (1984), doi:10.1103/PhysRevA.3
 
 import math
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -268,7 +267,10 @@ def _logarithm(x: NDArray[np.float64]) -> NDArray[np.float64]:
     return product(x, total)
 
 
-@cache
+_MADE: dict[type[Any], type[CellMotion]] = {}
+"""Classes of ensembles that deform, by the class of the ensemble."""
+
+
 def deformed(kind: Any) -> type[CellMotion]:
     """The class of an ensemble whose cell is deformed; it has the name of the ensemble.
 
@@ -287,4 +289,5 @@ def deformed(kind: Any) -> type[CellMotion]:
     made: type[CellMotion] = dataclass(frozen=True)(
         type(f"Deformed{kind.__name__}", (DeformedCell, base), more)
     )
+    _MADE[kind] = made
     return made
