@@ -277,6 +277,8 @@ def deformed(kind: Any) -> type[CellMotion]:
     Args:
         kind: the class of the ensemble, with a barostat or without.
     """
+    if kind in _MADE:
+        return _MADE[kind]
     more: dict[str, Any] = {
         "name": kind.name,
         "__module__": __name__,
