@@ -86,6 +86,7 @@ class Bath(_Record):
     ledger: Whole | None = None
     bath: list[FiniteFloat] | None = None
     cell: list[FiniteFloat] | None = None
+    deformation: list[FiniteFloat] | None = None
     acting: list[GroupBath] | None = None
     kind: str | None = None
     energy: FiniteFloat | None = None
