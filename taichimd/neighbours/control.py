@@ -1,7 +1,8 @@
 """The control array: what kernels tell each other and the host, declared one slot to a line.
 
-Device code names a place of the array by the class, `control[Control.rebuild]`. The host reads a copy of the whole array,
-since on a GPU one element costs as much as all, and names a value by an instance, `seen.rebuild`.
+Device code names a place of the array by the class, `control[Control.rebuild]`. The host reads a copy of the
+whole array, since on a GPU one element costs as much as all, and names a value by an instance,
+`seen.rebuild`.
 """
 
 from typing import Any, overload
@@ -66,8 +67,8 @@ class Slots(Slot):
 class Control:
     """Slots of the control array, in its order; an instance holds the values that the host has read.
 
-    Behind the slots there is room from `frozen` on: a flag for each step of a pass and one for the step after it, then as many
-    for a barostat's step.
+    Behind the slots there is room from `frozen` on: a flag for each step of a pass and one for the step after
+    it, then as many for a barostat's step.
 
     Attributes:
         values: copy of the array.

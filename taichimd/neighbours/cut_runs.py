@@ -1,9 +1,9 @@
 """The cut of a row on a CPU: `RUN` entries of the Verlet list at a time, by vector instructions.
 
-The compilers make vector instructions of a loop over vectors of a function's own, not of one over arrays. So one loop copies
-what the entries of a run name, a second loop finds the distances, and a third loop stores. An entry is stored whether it is
-kept or not: the next one replaces an entry that is not. A branch on the distance, which no processor can foresee, would cost
-more than all the rest.
+The compilers make vector instructions of a loop over vectors of a function's own, not of one over arrays. So
+one loop copies what the entries of a run name, a second loop finds the distances, and a third loop stores. An
+entry is stored whether it is kept or not: the next one replaces an entry that is not. A branch on the
+distance, which no processor can foresee, would cost more than all the rest.
 """
 
 from taichimd.core.runtime import DeviceFunction, ti
@@ -40,7 +40,10 @@ def cut_function(n_kinds: int, ordered: bool, pair_rows: bool) -> DeviceFunction
 
     @ti.func
     def cut_row(i, m, g: ti.template()):  # type: ignore[valid-type]
-        """Copy what is near of the first m entries of atom i: how many that were, in the near list and in the pair term's."""
+        """Copy the near ones of the first m entries of atom i, to the near list and to the list of pairs.
+
+        Returns the numbers of entries in both lists.
+        """
         # In registers: arguments of a kernel are read again after each store.
         n, width, near_width, bits = (
             g.n,
@@ -81,7 +84,10 @@ def cut_function(n_kinds: int, ordered: bool, pair_rows: bool) -> DeviceFunction
                     pairs += ti.cast(r2[k] < below_pair[k], ti.i32)
         if ti.static(ordered):
             for s in range(1, ti.min(kept, near_width)):
-                insert(i, s, g.near.entries[slot(i, s, n, near_width, ATOM_MAJOR)], n, near_width, bits, g.ident, g.near.entries, ATOM_MAJOR)  # fmt: skip
+                insert(
+                    i, s, g.near.entries[slot(i, s, n, near_width, ATOM_MAJOR)], n, near_width, bits, g.ident,
+                    g.near.entries, ATOM_MAJOR
+                )  # fmt: skip
         return kept, pairs
 
     return cut_row

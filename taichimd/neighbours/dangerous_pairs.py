@@ -1,12 +1,14 @@
 """Pairs that a Verlet list lacks: whether it still serves once some atoms have gone more than half the skin.
 
-That an atom has gone so far breaks no list by itself: a pair is missing once two atoms are within the cutoff that were not
-within cutoff + skin at the build, and one of them has gone half the skin then. Among a million atoms the fastest gets there
-long before any such pair exists. So those that have gone so far are noted, and after each step the atoms around each are
-looked through, by the bins of the build: those now within the cutoff must have been listed. No other pair can be missing.
+That an atom has gone so far breaks no list by itself: a pair is missing once two atoms are within the cutoff
+that were not within cutoff + skin at the build, and one of them has gone half the skin then. Among a million
+atoms the fastest gets there long before any such pair exists. So those that have gone so far are noted, and
+after each step the atoms around each are
+looked through, by the bins of the build: those now within the cutoff must have been listed. No other pair can
+be missing.
 
-Bins are looked through one farther than the search does. An atom that has gone half the skin and half of that bin asks for a
-build, as do too many to look after.
+Bins are looked through one farther than the search does. An atom that has gone half the skin and half of that
+bin asks for a build, as do too many to look after.
 """
 
 from dataclasses import dataclass
@@ -22,13 +24,13 @@ LANES = 32
 """Threads that look around one atom."""
 ATOMS_AT_A_TIME = {"cuda": 2048, "cpu": 4}
 MAX_FAST = {"cuda": (8, 64), "cpu": (4, 1000)}
-"""A build is due when more than some atoms and one in so many have gone far. On a GPU some pair is about to be missing by then;
-on a CPU it costs less than to look around them all, step after step."""
+"""A build is due when more than some atoms and one in so many have gone far. On a GPU some pair is about to
+be missing by then; on a CPU it costs less than to look around them all, step after step."""
 
 
 @ti.func
 def lacks_pair(i, lane, most2, pos: ti.template(), built_at: ti.template(), b: ti.template()):
-    """Whether, of those that a thread looks at, some atom is near atom i and was not when the list was built."""
+    """Whether some atom that a thread looks at is near atom i, and was not when the list was built."""
     reach, bins = b.reach + 1, b.bins
     low_z = b.bin_of[i] % bins[2] - reach[2]
     high_z = low_z + 2 * reach[2]
@@ -68,7 +70,8 @@ class DangerousPairs:
     """Device functions that tell whether a list lacks a pair.
 
     Attributes:
-        note: notes an atom that has gone far. look: asks for a build if the list lacks a pair, in a loop of its own.
+        note: notes an atom that has gone far. look: asks for a build if the list lacks a pair, in a loop of
+            its own.
     """
 
     note: DeviceFunction
@@ -82,7 +85,10 @@ def dangerous_pairs_functions(backend: str) -> DangerousPairs:
 
     @ti.func
     def note(i, n, gone2, most2, b: ti.template(), control: ti.template()):
-        """Note an atom that has gone sqrt(gone2), farther than half the skin sqrt(most2); 1 if that is too far, or one too many."""
+        """Record an atom that has moved sqrt(gone2), farther than half the skin sqrt(most2).
+
+        Returns 1 if this is too far, or if there are too many such atoms.
+        """
         at = ti.atomic_add(control[Control.far_atoms], 1)
         farthest = ti.sqrt(most2) + 0.5 * ti.sqrt(b.radius2) / ti.max(b.reach[0], b.reach[1], b.reach[2])
         too_far = 1
@@ -93,7 +99,10 @@ def dangerous_pairs_functions(backend: str) -> DangerousPairs:
         return too_far
 
     @ti.func
-    def look(n, most2, pos: ti.template(), built_at: ti.template(), b: ti.template(), control: ti.template(), frozen):  # fmt: skip
+    def look(
+        n, most2, pos: ti.template(), built_at: ti.template(), b: ti.template(), control: ti.template(),
+        frozen
+    ):  # fmt: skip
         for thread in range(at_a_time * LANES):
             number = ti.min(control[Control.far_atoms], n) if control[Control.rebuild] == 0 else 0
             at = thread // LANES

@@ -32,7 +32,9 @@ class Grid:
 def make_grid(
     frame: Frame, positions: NDArray[np.float64] | None, n: int, radius: float, shared: bool = False
 ) -> Grid:
-    """Bins about the radius or a part of it wide, at most some per atom, so that a huge empty box costs nothing.
+    """Bins about as wide as the radius or a part of it, at most some per atom.
+
+    So a huge empty box costs nothing.
 
     Atoms that later leave the span of a direction without periodicity are counted into its outermost bins,
     which keeps the search complete: what is near them there is in the same or an adjacent bin.

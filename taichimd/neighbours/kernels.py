@@ -1,9 +1,10 @@
-"""Kernels of the Verlet list: spatial sort, then the `search`; one call builds a list, or a loop on the device does.
+"""Kernels of the Verlet list: spatial sort, then the `search`. A call or a loop on the device builds a list.
 
 An entry of a list is one 32-bit integer: the neighbour's sorted index in the high bits, the code of its
-image T, 0 for none, in the low ones (`shift_bits`). The distance vector is pos[j] - pos[i] + T, with positions as they
-are, never folded: it does not depend on when or where the list was built. Sums over the entries of an atom do not
-depend on their order (`enumerate.reproducible_sum`), or go over the near list, which is ordered (`prune`).
+image T, 0 for none, in the low ones (`shift_bits`). The distance vector is pos[j] - pos[i] + T, with
+positions as they are, never folded: it does not depend on when or where the list was built. Sums over the
+entries of an atom do not depend on their order (`enumerate.reproducible_sum`), or go over the near list,
+which is ordered (`prune`).
 """
 
 from dataclasses import dataclass
@@ -65,7 +66,8 @@ def list_kernels(real: Any, how: Search, layout: int, carried: int = 0) -> ListK
     def bin_of(x, grid: ti.template(), at: ti.template(), bins: ti.template(), periodic: ti.template()):
         """Number of the bin of a position, and the whole turns that fold it into the cell.
 
-        From `at` on `grid` holds the frame's vectors (rows 0-2), its inverse (3-5), origin (6) and bins per unit (7).
+        From `at` on `grid` holds the frame's vectors (rows 0-2), its inverse (3-5), origin (6) and bins per
+        unit (7).
         """
         fractional = x[0] * grid[at + 3] + x[1] * grid[at + 4] + x[2] * grid[at + 5]
         index = 0
@@ -82,7 +84,10 @@ def list_kernels(real: Any, how: Search, layout: int, carried: int = 0) -> ListK
         return index, turn
 
     @ti.func
-    def move(here: ti.template(), of_here: ti.template(), i, there: ti.template(), of_there: ti.template(), k, with_force: ti.template()):  # fmt: skip
+    def move(
+        here: ti.template(), of_here: ti.template(), i, there: ti.template(), of_there: ti.template(), k,
+        with_force: ti.template()
+    ):  # fmt: skip
         """Copy an atom, with what contributions keep of it."""
         for c in ti.static(range(carried)):
             of_there[c][k] = of_here[c][i]
@@ -107,7 +112,10 @@ def list_kernels(real: Any, how: Search, layout: int, carried: int = 0) -> ListK
             control[Control.largest_image + a] = 0
 
     @ti.func
-    def rebuild(n, atoms: ti.template(), own: ti.template(), old: ti.template(), old_own: ti.template(), rows: ti.template(), control: ti.template(), sort: ti.template(), with_force: ti.template()):  # fmt: skip
+    def rebuild(
+        n, atoms: ti.template(), own: ti.template(), old: ti.template(), old_own: ti.template(),
+        rows: ti.template(), control: ti.template(), sort: ti.template(), with_force: ti.template()
+    ):  # fmt: skip
         """Sort the n atoms in space, out of copies, and fill the list; nothing for n = 0.
 
         Forces move with their atoms where somebody will read them.
@@ -162,8 +170,8 @@ def list_kernels(real: Any, how: Search, layout: int, carried: int = 0) -> ListK
         fill_rows(n, searching, rows, control, atoms.ident, sort)
 
     @kernel(
-        types, graph=True, atoms=Atoms, own=more, old=SPARE_ATOMS, old_own=more, rows=rows_of_list, control=CONTROL,
-        sort=how.sorted,
+        types, graph=True, atoms=Atoms, own=more, old=SPARE_ATOMS, old_own=more, rows=rows_of_list,
+        control=CONTROL, sort=how.sorted,
     )  # fmt: skip
     def build(atoms, own, old, old_own, rows, control, sort):
         """Sort the atoms in space and fill the list. Launch: one thread per atom or bin."""

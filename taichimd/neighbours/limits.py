@@ -1,4 +1,4 @@
-"""The array of distances up to which pairs are kept when near lists are cut, as `packed` positions are compared with them."""
+"""The array of distances up to which near lists keep pairs, in the units of `packed` positions."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,8 +7,9 @@ from taichimd.core.runtime import ti
 from taichimd.neighbours.packed import reach2, units
 
 SKIN, UNITS, LARGEST, SMALLEST_PAIR, LARGEST_PAIR, LIMITS = range(6)
-"""The inner skin, angstrom; units per angstrom; the largest of the limits of the near list; the smallest and largest of those
-of the pair term. From LIMITS on those of the near list by kinds, then those of the pair term."""
+"""The inner skin, angstrom; units per angstrom; the largest of the limits of the near list; the smallest and
+largest of those of the pair term. From LIMITS on those of the near list by kinds, then those of the pair
+term."""
 PAIRS = 1
 """Which part of them is of the pair term."""
 

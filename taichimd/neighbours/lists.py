@@ -43,7 +43,8 @@ class Lists:
         control: what kernels tell each other and the host (see `control`).
         expected: steps that a list lasts, by experience.
         age: steps since the last build.
-        most_age: steps after which a loop on the device builds anew without need (`force_builds`), or `NEVER`.
+        most_age: steps after which a loop on the device builds anew without need (`force_builds`), or
+            `NEVER`.
     """
 
     def __init__(
@@ -92,7 +93,7 @@ class Lists:
         return self.skins.drift**2
 
     def reaches(self) -> tuple[float, float, Any]:
-        """How far the list of the force loops and the Verlet list reach, angstrom; largest image along each vector."""
+        """Reach of the list of the force loops and of the Verlet list, angstrom; largest images."""
         built = self.cutoff + self.skins.outer
         near = self.cutoff + self.skins.inner if self.near_list else built
         return near, built, self.verlet.sort.most_image
@@ -108,16 +109,16 @@ class Lists:
 
     @property
     def builds_allowed(self) -> int:
-        """Builds that a loop on the device may do before the host looks: more, the less skins have to learn."""
+        """Builds that a loop on the device may do before the host checks; more if skins are learnt."""
         # Where atoms can leave the bins, the host lays them out anew.
         allowed = self._trust if self.most_age == NEVER else MOST_BUILDS
         return allowed if self.verlet.periodic else 0
 
     def force_builds(self, every: int | None) -> None:
-        """From now on build anew after so many steps, without need, and learn nothing from that; for measurements.
+        """Rebuild lists every so many steps from now on, without learning skins; for measurements.
 
-        Meanwhile near lists have the skin that they begin with: a shorter one, which pays where builds are rare, would
-        need a cut between two builds. None: as atoms ask for it, with what was learnt before.
+        Meanwhile near lists have the skin that they begin with: a shorter one, which pays where builds are
+        rare, would need a cut between two builds. None: as atoms ask for it, with what was learnt before.
         """
         if self._learnt is None:
             self._learnt = self.skins.inner

@@ -1,4 +1,4 @@
-"""Near list of one group of terms, and what their loops keep from one to the next: arrays that grow by themselves."""
+"""Near list of one group of terms, and arrays that its loops keep. The arrays grow as needed."""
 
 from typing import Any
 

@@ -1,13 +1,13 @@
 """Positions for tests of distance: three coordinates in one 64-bit number, differences in whole numbers.
 
-Cuts of lists read several times as many entries as they keep, and the threads of a warp get the coordinates of
-their neighbours from many lines of memory: one read costs a third of three. A coordinate has 19 bits, modulo
-their range, and two more for carries, so that three numbers can be added as they are. Neighbours are closer than
-half of the range: differences are true in cells of any size, for atoms anywhere. Of a difference the upper 14 bits
-and the sign are squared, in 32-bit arithmetic; the lowest of these is the unit.
+Cuts of lists read several times as many entries as they keep, and the threads of a warp get the coordinates
+of their neighbours from many lines of memory: one read costs a third of three. A coordinate has 19 bits,
+modulo their range, and two more for carries, so that three numbers can be added as they are. Neighbours are
+closer than half of the range: differences are true in cells of any size, for atoms anywhere. Of a difference
+the upper 14 bits and the sign are squared, in 32-bit arithmetic; the lowest of these is the unit.
 
-A distance has the same square from both ends. Rounding makes it wrong by less than two units; `reach2` is longer
-by that: tests with it let too much through, never too little.
+A distance has the same square from both ends. Rounding makes it wrong by less than two units; `reach2` is
+longer by that: tests with it let too much through, never too little.
 """
 
 import numpy as np
@@ -28,7 +28,7 @@ def units(farthest: float) -> float:
 
 
 def reach2(distance: NDArray[np.float64], per_angstrom: float) -> NDArray[np.float64]:
-    """What `squared` stays below where a distance is below the given one (angstrom); for none that is not positive."""
+    """Limit of `squared` for distances below a given one (angstrom), which is positive."""
     return np.where(distance > 0, np.ceil((distance * per_angstrom + 2.0) ** 2), -1.0)
 
 
@@ -58,7 +58,8 @@ def squared(d):
     """Square of the length of a sum of up to three such numbers, in units."""
     s = 0
     for a in ti.static(range(3)):
-        # The highest bit of a coordinate becomes that of a 32-bit number, which is its sign; below it are zeros.
+        # The highest bit of a coordinate becomes that of a 32-bit number, which is its sign; below it are
+        # zeros.
         c = ti.cast(d, ti.i32) << (32 - BITS)
         if ti.static(a > 0):
             c = ti.cast(d >> (STRIDE * a - (32 - BITS)), ti.i32) & -(1 << (32 - BITS))

@@ -1,8 +1,8 @@
 """The near list: the rows of the Verlet list cut down to what the next steps can need.
 
 Two skins. The Verlet list reaches cutoff + outer skin and is built rarely; the near list keeps of it the
-pairs within their own cutoff + inner skin, and is what the loops over triples read. It is filtered again, on the
-device and without the host, once an atom has moved by half the inner skin since the last cut. A cut is
+pairs within their own cutoff + inner skin, and is what the loops over triples read. It is filtered again, on
+the device and without the host, once an atom has moved by half the inner skin since the last cut. A cut is
 complete as long as no atom has moved from the build by more than half of what the skins differ by: otherwise
 the kernel asks for a rebuild and freezes.
 
@@ -10,8 +10,8 @@ The entries of an atom stand in the order of the user's atom numbers and, for se
 T, and entries beyond a cutoff add nothing. So sums over them have one order: neither a skin, nor the moment
 of a build or a cut, nor the spatial sort shows in a result.
 
-Distances are those of `packed` positions. Where rows are in chunks (`rows`) and long, the threads of a chunk share an atom,
-and entries are put in order afterwards.
+Distances are those of `packed` positions. Where rows are in chunks (`rows`) and long, the threads of a chunk
+share an atom, and entries are put in order afterwards.
 
 `reverse` says where the entry (j, i) of an entry (i, j) stands. Pair potentials need neither it nor an order
 (`enumerate.reproducible_sum`).
@@ -46,7 +46,7 @@ AHEAD, AHEAD_SHARED = 8, 4
 
 
 def threads_of_cut(backend: str, has_pairs: bool) -> int:
-    """Threads that share an atom in a cut: several where rows are in chunks and long, as those of pair terms are.
+    """Threads that share an atom in a cut: several if rows are in chunks and long, as for pair terms.
 
     Rows of three-body terms alone are cut by one thread for each atom, which leaves them in order
     (docs/decisions, 009).
@@ -59,7 +59,8 @@ class PruneFunctions:
     """Device functions of the cut of a near list.
 
     Attributes:
-        prune: cuts the list if it is stale, in loops of its own. unfit: whether its rows have too little room.
+        prune: cuts the list if it is stale, in loops of its own. unfit: whether its rows have too little
+            room.
     """
 
     prune: DeviceFunction
@@ -109,7 +110,7 @@ def prune_functions(
 
     @ti.func
     def cut_row(i, thread, m, n, width, near_width, shift_bits, g: ti.template()):
-        """Copy what is near of the first m entries of atom i, with the threads that share it; how many that were."""
+        """Copy the near ones of the first m entries of atom i, by the threads that share it; their number."""
         lane = thread % threads
         largest = ti.cast(g.near.limits2[LARGEST], ti.i32)
         smallest_pair = ti.cast(g.near.limits2[SMALLEST_PAIR], ti.i32)
@@ -120,7 +121,13 @@ def prune_functions(
         while is_left(first < m, shared):
             # What is not there reads as the first atom.
             read = [
-                ti.select(first + threads * k < m, read_entry(g.verlet.entries, i, ti.min(first + threads * k, ti.max(m - 1, 0)), n, width, rows), 0)
+                ti.select(
+                    first + threads * k < m,
+                    read_entry(
+                        g.verlet.entries, i, ti.min(first + threads * k, ti.max(m - 1, 0)), n, width, rows
+                    ),
+                    0,
+                )
                 for k in ti.static(range(ahead))
             ]  # fmt: skip
             apart = [to_neighbour(here, entry, n, shift_bits, g.near.places) for entry in ti.static(read)]
@@ -193,7 +200,10 @@ def prune_functions(
                 if control[Control.stale] != 0 and control[Control.rebuild] == 0:
                     n, near_width, shift_bits = g.n, g.near.width, g.verlet.shift_bits
                     for s in range(1, ti.min(g.near.count[i], near_width)):
-                        insert(i, s, g.near.entries[slot(i, s, n, near_width, layout)], n, near_width, shift_bits, g.ident, g.near.entries, layout)  # fmt: skip
+                        insert(
+                            i, s, g.near.entries[slot(i, s, n, near_width, layout)], n, near_width,
+                            shift_bits, g.ident, g.near.entries, layout
+                        )  # fmt: skip
         if ti.static(with_reverse):
             for i in range(g.n):
                 if control[Control.stale] != 0 and control[Control.rebuild] == 0:

@@ -2,11 +2,13 @@
 
 ATOM_MAJOR, on CPUs: one row after the other.
 
-SLOT_MAJOR, where each thread of a warp has an atom and goes through its row: the same entry of 32 atoms is one line.
+SLOT_MAJOR, where each thread of a warp has an atom and goes through its row: the same entry of 32 atoms is
+one line.
 
-CHUNKED, where threads side by side share an atom: `CHUNK` entries of one atom, then as many of the next. They fill a sector
-of a GPU's memory: a thread that writes them one by one fills it before it is evicted, and as many threads read it at once, and
-with it neighbours that lie side by side, too, since the search finds them in the order of memory. Threads of one warp exchange
+CHUNKED, where threads side by side share an atom: `CHUNK` entries of one atom, then as many of the next. They
+fill a sector of a GPU's memory: a thread that writes them one by one fills it before it is evicted, and as
+many threads read it at once, and with it neighbours that lie side by side, too, since the search finds them
+in the order of memory. Threads of one warp exchange
 what they know: only with `WARPS`.
 """
 
@@ -41,7 +43,7 @@ def row_width(need: int) -> int:
 
 
 def roomy_width(need: int, n: int) -> int:
-    """Slots of rows for so many entries and an eighth more, or as many as an array with rows of n atoms holds."""
+    """Slots of rows for so many entries and an eighth more, at most what an array with n rows can hold."""
     most = LARGEST // n // CHUNK * CHUNK
     return max(min(row_width(need + need // 8), most), row_width(need))
 
@@ -65,7 +67,10 @@ def key_of(entry, shift_bits, ident: ti.template()):  # type: ignore[valid-type]
 
 
 @ti.func
-def insert(i, kept, entry, n, width, shift_bits, ident: ti.template(), rows: ti.template(), layout: ti.template()):  # type: ignore[valid-type]  # fmt: skip
+def insert(
+    i, kept, entry, n, width, shift_bits,
+    ident: ti.template(), rows: ti.template(), layout: ti.template(),  # type: ignore[valid-type]
+):  # fmt: skip
     """Put an entry into its place among the `kept` ones of atom i, which are in order."""
     at, key = kept, key_of(entry, shift_bits, ident)
     while at > 0 and key_of(rows[slot(i, at - 1, n, width, layout)], shift_bits, ident) > key:
@@ -132,7 +137,7 @@ def those(condition):
 
 @ti.func
 def is_left(condition, shared: ti.template()):  # type: ignore[valid-type]
-    """Whether a thread has something to do, or, where threads of a warp work together, one of its warp has."""
+    """Whether a thread has work or, if threads of a warp work together, any thread of its warp."""
     yes = condition
     if ti.static(shared):
         yes = some(condition)
@@ -141,7 +146,10 @@ def is_left(condition, shared: ti.template()):  # type: ignore[valid-type]
 
 @ti.func
 def claim(keeps, thread):
-    """Of the threads that share an atom: how many before this one keep something, and how many do. All 32 must ask."""
+    """Of the threads that share an atom: how many before this one keep something, and how many do.
+
+    All 32 must ask.
+    """
     first = thread % WARP // CHUNK * CHUNK
     votes = (those(keeps) >> first) & (2**CHUNK - 1)
     return how_many_below(votes, thread % CHUNK), ti.math.popcnt(votes)

@@ -19,7 +19,7 @@ def scan_size(n: int) -> int:
 
 @ti.func
 def _piece(b, n, begin, values: ti.template(), sums: ti.template()):  # type: ignore[valid-type]
-    """Running sums of piece b of the n numbers from `begin` on, put where those stand in `sums`; returns the total."""
+    """Running sums of piece b of the n numbers from `begin` on, stored in `sums`; returns the total."""
     first, last = begin + b * BLOCK, begin + n - 1
     # All are read before any is written: on a GPU they come together, and not one after the other.
     read = [values[ti.min(first + k, last)] for k in ti.static(range(BLOCK))]
@@ -33,7 +33,7 @@ def _piece(b, n, begin, values: ti.template(), sums: ti.template()):  # type: ig
 
 @ti.func
 def _by_threads(n, ends, values: ti.template(), starts: ti.template(), begin, sums: ti.template(), room):  # type: ignore[valid-type]
-    """`scan` in levels of serial pieces: from sums[room] on stand the totals of level one, then those of the next levels."""
+    """`scan` in levels of serial pieces: sums[room:] has the totals of level one, then of later levels."""
     first, second, third = ends[0], ends[1], ends[2]
     for b in range(first):
         sums[room + b] = _piece(b, n, begin, values, starts)
@@ -69,7 +69,7 @@ def _running(value, lane):
 
 @ti.func
 def _by_warps(n, threads, values: ti.template(), starts: ti.template(), begin, sums: ti.template(), room):  # type: ignore[valid-type]
-    """`scan` in two loops, since each loop costs a GPU time: totals of pieces, then all that stands before each."""
+    """`scan` in two loops, because each loop costs time on a GPU: totals of pieces, then sums before each."""
     for thread in range(threads):
         first, lane = thread // WARP * (WARP * ROUNDS), thread % WARP
         total = 0
@@ -102,7 +102,10 @@ def _by_warps(n, threads, values: ti.template(), starts: ti.template(), begin, s
 
 @ti.func
 def scan_ends(n):
-    """Where the loops of `scan` end. To be worked out at the top of a kernel: before a loop that costs a GPU a kernel."""
+    """Where the loops of `scan` end.
+
+    To be worked out at the top of a kernel: before a loop that costs a GPU a kernel.
+    """
     first = (n + BLOCK - 1) // BLOCK
     second = (first + BLOCK - 1) // BLOCK
     ends = ti.Vector([first, second, (second + BLOCK - 1) // BLOCK])
@@ -113,7 +116,7 @@ def scan_ends(n):
 
 @ti.func
 def scan(n, ends, values: ti.template(), starts: ti.template(), begin, sums: ti.template(), room):  # type: ignore[valid-type]
-    """starts[begin + k] is the sum of the values from `begin` on before values[begin + k], for k = 0..n; may be in their place.
+    """starts[begin + k] is the sum of values[begin : begin + k], for k = 0..n; both may be one array.
 
     From sums[room] on is room for `scan_size` numbers; `ends` is what `scan_ends` says.
     """

@@ -23,26 +23,28 @@ class Costs:
 
 
 PAIR, BODY, BOTH = Costs(1.0, 0.9, 4.0), Costs(0.1, 0.4, 3.0), Costs(0.2, 0.4, 0.5)
-"""Pair terms alone; three-body terms; both, each with a near list of its own. The last, loop and build, are of Vashishta's
-silica on a CPU: its pair term costs so much that entries beyond the cutoff and builds cost little beside it."""
+"""Pair terms alone; three-body terms; both, each with a near list of its own. The last, loop and build, are
+of Vashishta's silica on a CPU: its pair term costs so much that entries beyond the cutoff and builds cost
+little beside it."""
 BOTH_IN_WARPS = Costs(1.0, 0.28, 1.0)
-"""The same on a GPU: a warp pays for an entry beyond the cutoff as long as one of its atoms has one within."""
+"""The same on a GPU: a warp pays for an entry beyond the cutoff as long as one of its atoms has one
+within."""
 BOND = Costs(0.1, 0.2, 3.0)
 """Bond-order terms, on which a cut waits less: their near list holds bonds only."""
 QUEUED = Costs(0.15, 0.1, 0.6)
-"""Terms with kernels of their own, such as ReaxFF, whose step costs as much as a build: of its loops the cut of the matrix
-alone reads the near list."""
+"""Terms with kernels of their own, such as ReaxFF, whose step costs as much as a build: of its loops the cut
+of the matrix alone reads the near list."""
 MOST_OUTER, MOST_OUTER_OF_QUEUED = 0.8, 0.3
-"""Outer skin over cutoff. A longer one saves a step of queued terms less than a hundredth, and its rows cost memory: of water
-4 kB an atom from 2.5 to 6 angstrom."""
+"""Outer skin over cutoff. A longer one saves a step of queued terms less than a hundredth, and its rows cost
+memory: of water 4 kB an atom from 2.5 to 6 angstrom."""
 LEAST_OUTER = 0.05
 """Outer skin over cutoff below which lists that do not fit the memory are not made shorter."""
 MOST_INNER = 0.14
 """Inner skin over cutoff. Three-body potentials end between shells of neighbours: a near list that reaches
 the next shell is three times as long."""
 MOST_INNER_OF_BONDS = 0.1
-"""The same of bond-order terms, which do something for every entry: all of a warp wait for the atom that has one more than
-its bonds. docs/decisions/008-skins-and-near-lists.md."""
+"""The same of bond-order terms, which do something for every entry: all of a warp wait for the atom that has
+one more than its bonds. docs/decisions/008-skins-and-near-lists.md."""
 
 MOST_POWER = 4.0
 

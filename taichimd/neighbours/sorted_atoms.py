@@ -16,8 +16,8 @@ class Search:
     """How a search is compiled.
 
     Attributes:
-        real: ti.f64 or ti.f32, of the copies of the positions that are compared. Half the memory; the caller makes the
-            radius longer by what that may be wrong by.
+        real: ti.f64 or ti.f32, of the copies of the positions that are compared. Half the memory; the caller
+            makes the radius longer by what that may be wrong by.
         together: the threads of a chunk share an atom; for rows in chunks.
         alike: all atoms have one inverse mass: the sort before leaves these where they are.
         one_species: likewise the numbers of the species, which kernels then may lack.
@@ -42,7 +42,8 @@ OF_BATCH = ("system", "layouts")
 """Arrays of `Sorted` that only a batch has."""
 BINS, REACH, PERIODIC = 0, 3, 6
 FIRST_BIN, FIRST_CODE, LAYOUT = 9, 10, 11
-"""In `Sorted.layouts`: three numbers each; bins and codes of images of the systems before; length of a layout."""
+"""In `Sorted.layouts`: three numbers each; bins and codes of images of the systems before; length of a
+layout."""
 
 
 class Sorted(Bundle):

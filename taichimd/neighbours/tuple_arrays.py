@@ -1,11 +1,12 @@
 """The arrays of tuple decomposition ("TD"): where lists of pairs and triplets of atoms lie on the device.
 
-Records are counted through: first the pairs, each once; then, atom by atom, the members, which are the pairs in which it
-takes part, seen from there; then the triplets of each atom as centre. `firsts` says where those of an atom begin: one running
-sum over all counts makes it.
+Records are counted through: first the pairs, each once; then, atom by atom, the members, which are the pairs
+in which it takes part, seen from there; then the triplets of each atom as centre. `firsts` says where those
+of an atom begin: one running sum over all counts makes it.
 
-In particle decomposition, the same arrays hold the near list of a pair term that reaches much farther than the three-body
-term: `firsts` the number of neighbours of each atom, behind them the largest, `tuples` their entries in rows.
+In particle decomposition, the same arrays hold the near list of a pair term that reaches much farther than
+the three-body term: `firsts` the number of neighbours of each atom, behind them the largest, `tuples` their
+entries in rows.
 """
 
 from typing import Any
@@ -19,10 +20,23 @@ from taichimd.neighbours.scan import scan_size
 class Tuples(Bundle):
     """The arrays of lists of tuples."""
 
-    firsts: Any = Array("i32", "4n + 1 and room for the running sum", "first records of atom i: its own pairs at i, pairs with it at n + i, triplets at 2n + i; their end at 3n; behind them n cursors")  # fmt: skip
-    tuples: Any = Array("i32", "5 pairs + 2 triplets", "of each pair an atom, its list entry, the record of the other end's member; of each member the list entry; of each triplet the centre, and its slots s and t of the near list in 16 bits each")  # fmt: skip
-    values: Any = Array("term", "2 pairs + triplets", "of each member u'/r, eV/angstrom^2; of each triplet its energy, eV")  # fmt: skip
-    slopes: Any = Array("term_vec", "2 triplets", "derivatives of each triplet to the vectors to s and t, eV/angstrom; or in x the zetas")  # fmt: skip
+    firsts: Any = Array(
+        "i32", "4n + 1 and room for the running sum",
+        "first records of atom i: its own pairs at i, pairs with it at n + i, triplets at 2n + i; their end "
+        "at 3n; behind them n cursors"
+    )  # fmt: skip
+    tuples: Any = Array(
+        "i32", "5 pairs + 2 triplets",
+        "of each pair an atom, its list entry, the record of the other end's member; of each member the list "
+        "entry; of each triplet the centre, and its slots s and t of the near list in 16 bits each"
+    )  # fmt: skip
+    values: Any = Array(
+        "term", "2 pairs + triplets", "of each member u'/r, eV/angstrom^2; of each triplet its energy, eV"
+    )
+    slopes: Any = Array(
+        "term_vec", "2 triplets",
+        "derivatives of each triplet to the vectors to s and t, eV/angstrom; or in x the zetas"
+    )  # fmt: skip
 
 
 def firsts_size(n: int) -> int:

@@ -1,4 +1,4 @@
-"""Room for the lists in `tuple_arrays.Tuples`: grown to what the device has counted, refused where it cannot be had."""
+"""Memory for the lists in `tuple_arrays.Tuples`: it grows to the counts of the device, or is refused."""
 
 from typing import Any
 

@@ -49,9 +49,10 @@ Frames = tuple[Frame, ...]
 class VerletList:
     """Neighbours of all atoms within `radius`, both directions, every periodic image.
 
-    Each of several systems has bins and image vectors of its own, so that no pair is of two systems. Largest images are
-    those of any system. Image m of system k has the code c (1 + h k/|c|), where c is its code in a system alone and h the
-    largest such code: T and -T have opposite codes, and a system's codes stand in their order.
+    Each of several systems has bins and image vectors of its own, so that no pair is of two systems. Largest
+    images are those of any system. Image m of system k has the code c (1 + h k/|c|), where c is its code in a
+    system alone and h the largest such code: T and -T have opposite codes, and a system's codes stand in
+    their order.
 
     Attributes:
         width: slots per atom. count: n true counts. entries: n*width entries (see neighbours.kernels), in `pages` arrays.
@@ -165,7 +166,7 @@ class VerletList:
         self._plan_of = frames, radius, self.most_image
 
     def _set_layouts(self, frames: Frames, grids: Sequence[Grid]) -> None:
-        """Tell the kernels of bins and periodic directions: in numbers of one system, in an array of several."""
+        """Set bins and periodic directions: numbers for one system, an array for several systems."""
         one: tuple[Any, Any, Any] = grids[0].bins, grids[0].reach, frames[0].pbc
         if self._systems > 1:
             of_each = np.array([np.prod(grid.bins) for grid in grids])
@@ -207,7 +208,7 @@ class VerletList:
         return error
 
     def unfit(self, seen: Control) -> bool:
-        """Whether the last build, by what the control array says after it, had too little room or bad input."""
+        """Whether the last build had too little room or bad input, by the control array after the build."""
         images = seen.largest_image > self.most_image
         return self.builds > 0 and bool(
             seen.longest_row > self.width or images.any() or seen.coincident != NONE
@@ -271,8 +272,9 @@ class VerletList:
         if codes > MOST_IMAGES or n > 2 ** (self._bits - shift_bits):
             if self._systems > 1:
                 raise CapacityError(
-                    f"{self._systems} systems of {n} atoms in all, with periodic images up to {most.tolist()} cells "
-                    "away, do not fit 32-bit list entries; wrap the positions into the cells, or use fewer systems at a time"
+                    f"{self._systems} systems of {n} atoms in all, with periodic images up to "
+                    f"{most.tolist()} cells away, do not fit 32-bit list entries; wrap the positions into "
+                    "the cells, or use fewer systems at a time"
                 )
             raise CapacityError(
                 f"{n} atoms with periodic images up to {most.tolist()} cells away do not fit 32-bit list "
@@ -326,7 +328,8 @@ def _error_of(frame: Frame, positions: NDArray[np.float64] | None, radius: float
     size = float(np.linalg.norm(frame.vectors[frame.pbc], axis=1).sum()) + radius
     if positions is not None:
         size += float(np.abs(positions).max())
-    # Some roundings of coordinates that large, each by half a unit of 24 bits, and a bit that means something else.
+    # Some roundings of coordinates that large, each by half a unit of 24 bits, and a bit that means something
+    # else.
     return 16 * 2.0**-24 * size
 
 

@@ -1,4 +1,4 @@
-"""The host's side of baths of groups: a row for each bath of each system, and what a checkpoint keeps of it."""
+"""The host side of baths of groups: a row for each bath of each system, and the state for checkpoints."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -21,7 +21,7 @@ from taichimd.ensembles.thermostats.base import Thermostat
 
 
 def acting_coupling(baths: Sequence[Sequence[GroupBath]]) -> Coupling:
-    """What kernels are compiled for: baths of groups of several systems, and nothing else that acts besides forces."""
+    """What kernels are compiled for: baths of groups of several systems, and no other ensemble."""
     every = [bath for own in baths for bath in own]
     kinds = {type(bath.what) for bath in every if isinstance(bath.what, Thermostat)}
     sources = [bath.what for bath in every if isinstance(bath.what, Source)]
@@ -81,8 +81,8 @@ class GroupBaths:
                     values[row, at.FREEDOM] = free.sum() - rest
                     if free.sum() <= rest:
                         raise SettingsError(
-                            f"group {bath.name}: its atoms are held along all directions but those of one of them, so a "
-                            "bath has nothing to rescale; use Langevin, or a larger group"
+                            f"group {bath.name}: its atoms are held along all directions but those of one of "
+                            "them, so a bath has nothing to rescale; use Langevin, or a larger group"
                         )
         self._sums = self.coupling.sums_of_group
         ledger = np.zeros(at.ledger_size(self._sums * rows), np.int64)
@@ -112,7 +112,7 @@ class GroupBaths:
         self._seen: tuple[Array, NDArray[np.int64]] | None = None
 
     def _read(self) -> tuple[Array, NDArray[np.int64]]:
-        """Rows of the array `bath`, and the ledger, not to be changed; after `forget` it waits for the device."""
+        """Rows of the array `bath`, and the ledger, to be read only. Waits for the device after `forget`."""
         if self._seen is None:
             self._seen = self.bath.to_numpy().reshape(-1, of.ROW), self.ledger.to_numpy()
         return self._seen
@@ -155,7 +155,7 @@ class GroupBaths:
                     bath.what.check_timestep(timestep)
 
     def heats(self, number: int) -> dict[str, float]:
-        """Energy that each bath has given to the atoms of a system since the first step, eV, by the names of groups."""
+        """Energy that each bath has given to the atoms of a system since the first step, eV, by group."""
         values, ledger = self._read()
         found = {}
         for row, bath in enumerate(self._baths[number], int(self._firsts[number])):
@@ -166,7 +166,10 @@ class GroupBaths:
         return found
 
     def take_failures(self) -> dict[int, tuple[int, str]]:
-        """Systems with a sink that has failed: the step, and what was too little for it. They are told once."""
+        """Systems with a sink that has failed: the step, and what was too little for it.
+
+        They are told once.
+        """
         values, ledger = self._read()
         found: dict[int, tuple[int, str]] = {}
         for system, own in enumerate(self._baths):
@@ -175,8 +178,8 @@ class GroupBaths:
                 if failed and self._numbers[row, of.KIND] != of.IDLE and isinstance(bath.what, Source):
                     has = float(values[row, of.LACKING])
                     what = (
-                        f"the source {bath.name} of {bath.what.power:g} eV/ps finds a kinetic energy of {has:.3g} eV in its "
-                        f"{len(bath.atoms)} atoms relative to their centre of mass"
+                        f"the source {bath.name} of {bath.what.power:g} eV/ps finds a kinetic energy of "
+                        f"{has:.3g} eV in its {len(bath.atoms)} atoms relative to their centre of mass"
                     )
                     found[system] = failed, what
         if values[:, of.FAILED].any():
@@ -210,7 +213,8 @@ class GroupBaths:
         if ours != theirs:
             names = [", ".join(one["name"] for one in each) or "none" for each in (theirs, ours)]
             raise SettingsError(
-                f"the state of baths of groups ({names[0]}) is of other groups or settings than those here ({names[1]})"
+                f"the state of baths of groups ({names[0]}) is of other groups or settings than those here "
+                f"({names[1]})"
             )
         values, ledger = self._read()
         values, ledger = values.copy(), ledger.copy()

@@ -1,7 +1,7 @@
 """Baths of groups on the device, for the places that `program.steps` has for them.
 
-What a thermostat does is what its own functions do, with the row of a group in place of the bath of all, about the velocity
-of the centre of mass of the group. Sums over atoms are those of `thermostats.ledger`.
+What a thermostat does is what its own functions do, with the row of a group in place of the bath of all,
+about the velocity of the centre of mass of the group. Sums over atoms are those of `thermostats.ledger`.
 """
 
 from typing import Any
@@ -234,7 +234,7 @@ def group_functions(coupling: Any, real: Any, by_slot: bool) -> EnsembleFunction
 
     @ti.func
     def displaced(v, f, inverse_mass, atom, dt, every: ti.template()):
-        """By how much the position of an atom changes at the begin of a step, from its velocity and force then."""
+        """Change of the position of an atom at the start of a step, from its velocity and force there."""
         g = every.bath_of[atom]
         by = 0.0 * v
         if g >= 0:
@@ -252,7 +252,10 @@ def group_functions(coupling: Any, real: Any, by_slot: bool) -> EnsembleFunction
     interval_of = Number("i64", "number of the interval between steps")
     taken = Atoms.only("vel", "force", "inverse_mass", "ident")
 
-    @kernel(types_of(real), atoms=taken, bath=GroupBathArrays, cells=None, n=n_of, dt=Number("real", "time step"), interval=interval_of)  # fmt: skip
+    @kernel(
+        types_of(real), atoms=taken, bath=GroupBathArrays, cells=None, n=n_of, dt=Number("real", "time step"),
+        interval=interval_of
+    )  # fmt: skip
     def close_step(atoms, bath, cells, n, dt, interval):
         for i in range(n):
             add_kinetic(i, n, atoms.vel[i], atoms.force[i], atoms.inverse_mass[i], atoms.ident[i], bath)

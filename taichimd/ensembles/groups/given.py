@@ -89,7 +89,8 @@ def group_baths(
         fixed: (n,) which atoms are fixed; they have no bath.
 
     Raises:
-        SettingsError: what is no bath of a group, an unknown or empty group, an atom in two baths, a rescaling of one atom.
+        SettingsError: what is no bath of a group, an unknown or empty group, an atom in two baths, a
+            rescaling of one atom.
     """
     found: list[GroupBath] = []
     remarks: list[str] = []
@@ -111,7 +112,8 @@ def group_baths(
         if fixed is not None and fixed[bath.atoms].any():
             kept = bath.atoms[~fixed[bath.atoms]]
             remarks.append(
-                f"the bath {bath.name} leaves {len(bath.atoms) - len(kept)} fixed atoms out, of {len(bath.atoms)}"
+                f"the bath {bath.name} leaves {len(bath.atoms) - len(kept)} fixed atoms out, of "
+                f"{len(bath.atoms)}"
             )
             if not len(kept):
                 raise SettingsError(
@@ -122,7 +124,8 @@ def group_baths(
         if len(twice):
             other = found[bath_of[twice[0]]].name
             raise SettingsError(
-                f"atom {twice[0]} is in two baths, {other} and {bath.name}; an atom has one bath: make the groups disjoint"
+                f"atom {twice[0]} is in two baths, {other} and {bath.name}; an atom has one bath: make the "
+                "groups disjoint"
             )
         if bath.rescales and len(bath.atoms) == 1:
             raise SettingsError(
@@ -142,9 +145,11 @@ def _check_kind(one: Any) -> None:
     """Raise if something is no bath of a group."""
     if isinstance(one, CellMotion) or not isinstance(one, Thermostat | Source):
         raise SettingsError(
-            f"acting has {one!r}: expected a thermostat or a Source with its group, such as Langevin(320.0, on=mask)"
+            f"acting has {one!r}: expected a thermostat or a Source with its group, such as Langevin(320.0, "
+            "on=mask)"
         )
     if one.on is None:
         raise SettingsError(
-            f"{_called(one)} in acting has no group: give on=..., or give a thermostat of all atoms as ensemble=..."
+            f"{_called(one)} in acting has no group: give on=..., or give a thermostat of all atoms as "
+            "ensemble=..."
         )

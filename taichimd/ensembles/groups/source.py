@@ -1,16 +1,18 @@
 """Constant power: a source of heat, or a sink, of a group of atoms.
 
-At the end of each step, with the velocities v of that moment, V = sum m v/M and K = sum m |v - V|^2/2 of the group:
+At the end of each step, with the velocities v of that moment, V = sum m v/M and K = sum m |v - V|^2/2 of the
+group:
 
     v <- V + s (v - V),    s = sqrt(1 + P dt/K)
 
-The energy changes by P dt, and the momentum does not change. The splitting lets the energy of a pair of source and sink drift.
-eHEX cures that by a change of the positions, with the forces f just computed and the velocities before the rescaling:
+The energy changes by P dt, and the momentum does not change. The splitting lets the energy of a pair of
+source and sink drift. eHEX cures that by a change of the positions, with the forces f just computed and the
+velocities before the rescaling:
 
     x <- x - dt^3 { P/(2 K^2) [P/48 + sum f.(v - V)/6] (v - V) - P/(12 K) [f/m - sum f/M] }
 
-P. Wirnsberger, D. Frenkel, C. Dellago, J. Chem. Phys. 143, 124104 (2015), doi:10.1063/1.4931597. The change is done when the
-next step begins, so positions, forces and energies of a step belong together.
+P. Wirnsberger, D. Frenkel, C. Dellago, J. Chem. Phys. 143, 124104 (2015), doi:10.1063/1.4931597. The change
+is done when the next step begins, so positions, forces and energies of a step belong together.
 """
 
 from dataclasses import dataclass, field, fields

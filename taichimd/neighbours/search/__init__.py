@@ -1,1 +1,1 @@
-"""The search of the Verlet list: which atoms are within a radius of each, found through the bins that they were sorted into."""
+"""The search of the Verlet list: atoms within a radius of each atom, found through the bins of the sort."""

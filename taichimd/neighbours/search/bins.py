@@ -22,16 +22,19 @@ from taichimd.neighbours.sorted_atoms import (
 CLOSEST2 = 4e-4
 """Square of the distance (angstrom) below which two atoms count as coincident."""
 LEFT = 0
-"""Where in `Sorted.sums`, which the sort needs no longer, stands how many atoms `inner` leaves; `Sorted.order` names them."""
+"""Where in `Sorted.sums`, which the sort needs no longer, stands how many atoms `inner` leaves;
+`Sorted.order` names them."""
 
 
 class Row(View):
     """The row of atom i, as one argument of the functions that fill it; numbers are in registers.
 
     Attributes:
-        i, thread: the atom, and the thread that has it. n: all atoms. entries, width, shift_bits: as of `VerletRows`.
+        i, thread: the atom, and the thread that has it. n: all atoms. entries, width, shift_bits: as of
+            `VerletRows`.
         ident, control, sort: as of kernels. radius2, bins, reach: as of `Sorted`, for the atom's system.
-        most_image, periodic: likewise. ground: see `sorted_atoms.Ground`. box: staged writes, where there are some.
+        most_image, periodic: likewise. ground: see `sorted_atoms.Ground`. box: staged writes, where there are
+            some.
     """
 
     n: Any
@@ -45,8 +48,10 @@ class BinFunctions:
     """Device functions of bins and images, for one system or a batch.
 
     Attributes:
-        ground_of: the `Ground` of an atom. corner: vector to a cell of the lattice. home_of: along each axis, the number of a bin.
-        fold: stores a position to compare. folded_at: reads it. mark_of: whether its atom has left the cell, in the last bit.
+        ground_of: the `Ground` of an atom. corner: vector to a cell of the lattice. home_of: along each axis,
+            the number of a bin.
+        fold: stores a position to compare. folded_at: reads it. mark_of: whether its atom has left the cell,
+            in the last bit.
         image_code: code of an image. entry_of: entry of a row. take: notes the length of a row.
     """
 
@@ -120,7 +125,10 @@ def bin_functions(how: Search) -> BinFunctions:
 
     @ti.func
     def fold(at, n, x, turn, folded: ti.template()):
-        """Store a folded position. The last bit of z says whether the atom has left the cell: most have not."""
+        """Store a folded position.
+
+        The last bit of z says whether the atom has left the cell: most have not.
+        """
         z = ti.bit_cast(ti.cast(x[2], search), bits) & ~1
         if turn[0] != 0 or turn[1] != 0 or turn[2] != 0:
             z |= 1

@@ -1,4 +1,4 @@
-"""The columns of bins around an atom, one after the other: each is a stretch of the sorted atoms, or two where the cell ends."""
+"""The columns of bins around an atom: each is one range of the sorted atoms, or two at a face of the cell."""
 
 from taichimd.core.runtime import DeviceFunction, ti
 from taichimd.neighbours.rows import is_left
@@ -12,8 +12,8 @@ def row_function(bins: BinFunctions, how: Search, visit: DeviceFunction, by_warp
     Args:
         bins: functions of bins and images.
         how: the search is compiled.
-        visit: `(base, end, offset, cells, code, found, written, limit2, x, row) -> (found, written)`, what is done with a stretch
-            from `base` to `end`, so many cells away.
+        visit: `(base, end, offset, cells, code, found, written, limit2, x, row) -> (found, written)`, what is
+            done with a stretch from `base` to `end`, so many cells away.
         by_warps: whether all 32 threads of a warp call `visit` together.
     """
     ivec = ti.types.vector(3, ti.i32)

@@ -1,8 +1,8 @@
-"""The search itself: which atoms are within a radius of each, found through the bins that they were sorted into.
+"""Device functions of the search: atoms within a radius of each atom, found through the bins of the sort.
 
-A column of bins is one stretch of the sorted atoms. There are three algorithms, a file each, for one system or a batch:
-`one_thread`, where rows are not in chunks; `staged`, one thread for an atom on a GPU; `shared`, where the eight threads of a
-chunk share an atom (`VerletList.search`).
+A column of bins is one stretch of the sorted atoms. There are three algorithms, a file each, for one system
+or a batch: `one_thread`, where rows are not in chunks; `staged`, one thread for an atom on a GPU; `shared`,
+where the eight threads of a chunk share an atom (`VerletList.search`).
 """
 
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
 """The search for atoms far from the ends of the cell, as most are, by a GPU with a thread for each.
 
-None of their neighbours is an image, columns of bins follow each other, and rows have room: that takes few registers, so that
-many warps hide each other's waits for memory. Other atoms are left, in a list, to the search for all (`staged`). Rows go to memory
-through staged writes (`staged_writes`).
+None of their neighbours is an image, columns of bins follow each other, and rows have room: that takes few
+registers, so that many warps hide each other's waits for memory. Other atoms are left, in a list, to the
+search for all (`staged`). Rows go to memory through staged writes (`staged_writes`).
 """
 
 from typing import Any
@@ -61,7 +61,8 @@ def inner_search(bins: BinFunctions, near_in_word: DeviceFunction, real: Any) ->
         base, end = row.sort.starts[at], row.sort.starts[ti.min(at + span, n_bins)]
         left = wide
         for _ in range((2 * row.reach[0] + 1) * wide):
-            # Where the next column begins is read along with this one; after the last one anything that is there.
+            # Where the next column begins is read along with this one; after the last one anything that is
+            # there.
             left -= 1
             at += row.bins[2]
             if left == 0:
@@ -110,7 +111,10 @@ def inner_search(bins: BinFunctions, near_in_word: DeviceFunction, real: Any) ->
             # In registers: arguments of a kernel are read again after each store.
             of_all, room, code_bits = ti.max(n, 0), ti.max(rows.width, 0), ti.max(rows.shift_bits, 0)
             all_bins, far, radius2 = ti.max(sort.bins, 0), ti.max(sort.reach, 0), sort.radius2
-            row = Row(i=i, n=of_all, width=room, shift_bits=code_bits, entries=rows.entries, control=control, ident=ident, radius2=radius2, bins=all_bins, reach=far, sort=sort, box=Outbox(ring, thread, i))  # fmt: skip
+            row = Row(
+                i=i, n=of_all, width=room, shift_bits=code_bits, entries=rows.entries, control=control,
+                ident=ident, radius2=radius2, bins=all_bins, reach=far, sort=sort, box=Outbox(ring, thread, i)
+            )  # fmt: skip
             found = search_row(thread < n, row)
             if found >= 0:
                 bins.take(i, found, rows.count, control)

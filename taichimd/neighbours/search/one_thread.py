@@ -1,4 +1,4 @@
-"""The search by one thread for an atom, where rows are not in chunks: a CPU, and a GPU without exchanges of a warp."""
+"""The search with one thread for each atom and rows without chunks: CPUs, and GPUs without warp exchanges."""
 
 from taichimd.core.runtime import DeviceFunction, ti
 from taichimd.neighbours.masks import WORD, lowest, without_lowest
@@ -62,7 +62,11 @@ def one_thread_search(bins: BinFunctions, how: Search, layout: int) -> DeviceFun
             ground = bins.ground_of(i, sort)
             radius2, most_image = sort.radius2, sort.most_image
             own_bins, reach, periodic = ground.bins, ground.reach, ground.periodic
-            row = Row(i=i, thread=i, n=of_all, width=room, shift_bits=code_bits, entries=rows.entries, control=control, ident=ident, radius2=radius2, bins=own_bins, reach=reach, periodic=periodic, most_image=most_image, ground=ground, sort=sort)  # fmt: skip
+            row = Row(
+                i=i, thread=i, n=of_all, width=room, shift_bits=code_bits, entries=rows.entries,
+                control=control, ident=ident, radius2=radius2, bins=own_bins, reach=reach, periodic=periodic,
+                most_image=most_image, ground=ground, sort=sort
+            )  # fmt: skip
             found, _ = search_row(True, row)
             bins.take(i, found, rows.count, control)
 

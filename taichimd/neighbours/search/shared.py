@@ -23,7 +23,10 @@ def shared_search(bins: BinFunctions, how: Search, layout: int) -> DeviceFunctio
 
     @ti.func
     def visit(base, end, offset, cells, code, found, written, limit2, x, row: ti.template()):
-        """Put what is near of a stretch of atoms into a row. All 32 threads of a warp call it, with nothing to do for some."""
+        """Put what is near of a stretch of atoms into a row.
+
+        All 32 threads of a warp call it, with nothing to do for some.
+        """
         own = row.i if cells[0] == 0 and cells[1] == 0 and cells[2] == 0 else -1
         low = code & ((1 << row.shift_bits) - 1)
         j = base + row.thread % CHUNK
@@ -61,7 +64,11 @@ def shared_search(bins: BinFunctions, how: Search, layout: int) -> DeviceFunctio
             ground = bins.ground_of(i, sort)
             radius2, most_image = sort.radius2, sort.most_image
             own_bins, reach, periodic = ground.bins, ground.reach, ground.periodic
-            row = Row(i=i, thread=thread, n=of_all, width=room, shift_bits=code_bits, entries=rows.entries, control=control, ident=ident, radius2=radius2, bins=own_bins, reach=reach, periodic=periodic, most_image=most_image, ground=ground, sort=sort)  # fmt: skip
+            row = Row(
+                i=i, thread=thread, n=of_all, width=room, shift_bits=code_bits, entries=rows.entries,
+                control=control, ident=ident, radius2=radius2, bins=own_bins, reach=reach, periodic=periodic,
+                most_image=most_image, ground=ground, sort=sort
+            )  # fmt: skip
             found, _ = search_row(does, row)
             if does and thread % CHUNK == 0:
                 bins.take(i, found, rows.count, control)

@@ -1,4 +1,4 @@
-"""The search by one thread for an atom on a GPU, whose rows are in chunks and go to memory through `staged_writes`.
+"""The search with one thread for each atom on a GPU, with rows in chunks, written by `staged_writes`.
 
 `inner` does most atoms. A loop for all kinds of atoms does those that `inner` leaves.
 """
@@ -25,7 +25,10 @@ def staged_search(bins: BinFunctions, how: Search) -> DeviceFunction:
 
     @ti.func
     def visit(base, end, offset, cells, code, found, written, limit2, x, row: ti.template()):
-        """Stage what is near of a stretch of atoms; how many entries are found, and sent. All 32 threads of a warp call it."""
+        """Stage what is near of a stretch of atoms; how many entries are found, and sent.
+
+        All 32 threads of a warp call it.
+        """
         here = cells[0] == 0 and cells[1] == 0 and cells[2] == 0
         while is_left(base < end, True):
             hits, odd = 0, 0
@@ -63,7 +66,12 @@ def staged_search(bins: BinFunctions, how: Search) -> DeviceFunction:
                 ground = bins.ground_of(i, sort)
                 radius2, most_image = sort.radius2, sort.most_image
                 own_bins, reach, periodic = ground.bins, ground.reach, ground.periodic
-                row = Row(i=i, thread=thread, n=of_all, width=room, shift_bits=code_bits, entries=rows.entries, control=control, ident=ident, radius2=radius2, bins=own_bins, reach=reach, periodic=periodic, most_image=most_image, ground=ground, sort=sort, box=Outbox(ring, thread, i))  # fmt: skip
+                row = Row(
+                    i=i, thread=thread, n=of_all, width=room, shift_bits=code_bits, entries=rows.entries,
+                    control=control, ident=ident, radius2=radius2, bins=own_bins, reach=reach,
+                    periodic=periodic, most_image=most_image, ground=ground, sort=sort, box=Outbox(ring,
+                    thread, i)
+                )  # fmt: skip
                 found, written = search_row(does, row)
                 send(row.box, found, written, 1, row.n, row.width, row.entries, CHUNKED)
                 if does:

@@ -1,8 +1,9 @@
 """Rows of lists written in whole chunks by the threads of a warp, each of which fills a row of its own.
 
-Entries that threads write one by one go to memory one by one, each as a request of its own, and a GPU takes so many requests
-at a time: a search was kept waiting by that more than by all it computes. So a thread puts what it finds into a ring in shared
-memory; where it has a chunk together, as many threads as it has entries write it at once, for four rows at a time.
+Entries that threads write one by one go to memory one by one, each as a request of its own, and a GPU takes
+so many requests at a time: a search was kept waiting by that more than by all it computes. So a thread puts
+what it finds into a ring in shared memory; where it has a chunk together, as many threads as it has entries
+write it at once, for four rows at a time.
 """
 
 from typing import Any
@@ -42,7 +43,10 @@ def put(box: ti.template(), s, entry):
 
 @ti.func
 def send(box: ti.template(), found, written, least, n, width, entries: ti.template(), layout: ti.template()):
-    """Write what threads have found in chunks of at least so many entries; how many are written then. All 32 of a warp call it."""
+    """Write what threads have found in chunks of at least so many entries; how many are written then.
+
+    All 32 of a warp call it.
+    """
     lane = box.thread % WARP
     done = written
     sync()

@@ -53,7 +53,7 @@ def word_function(bins: BinFunctions, real: Any) -> DeviceFunction:
 
     @ti.func
     def near_in_word(base, end, offset, here, limit2, row: ti.template()):
-        """Mask of a word's atoms that are near the atom of a row, and whether one of the word may have left the cell."""
+        """Mask of a word's atoms near the atom of a row; and whether one may have left the cell."""
         hits, closest, odd = compare_word(base, end, row.n, offset, limit2, row.sort.folded)
         if here and row.i >= base and row.i < base + WORD:
             hits &= ~(1 << (row.i - base))
