@@ -25,7 +25,7 @@ _START = "<!doctype html><meta http-equiv=refresh content='0; url=docs/index.htm
 
 
 def stage() -> None:
-    """Write all of it anew.
+    """Write all of it again.
 
     Raises:
         FileNotFoundError: a page links to a file that is not there.

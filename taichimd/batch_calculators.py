@@ -105,7 +105,7 @@ class BatchCalculators:
         return bool(cells or moved)
 
     def forget(self) -> None:
-        """Drop what is on the device: the next evaluation begins anew."""
+        """Drop what is on the device: the next evaluation begins again."""
         self._batch, self._held = None, []
 
 

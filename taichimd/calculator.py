@@ -1,6 +1,6 @@
 """ASE's door to the engine: `atoms.calc = TaichiMD("Si.tersoff")`.
 
-The calculator decides one thing only: whether the engine it holds can go on with the new atoms (same
+The calculator decides one thing only: whether the engine it holds can continue with the new atoms (same
 species, same periodic directions: its neighbour lists live on, skin and all) or a new one is needed. All
 physics is the engine's. Units are ASE's: eV, angstrom, eV/angstrom^3.
 

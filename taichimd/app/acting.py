@@ -63,13 +63,13 @@ def acting_of_new(settings: RunSettings, atoms: Atoms, steps: int) -> Acting:
 
 
 def acting_of_restart(settings: RunSettings, checkpoint: Checkpoint, steps: int) -> tuple[Acting, Checkpoint]:
-    """What acts on groups in a run that goes on, and the checkpoint without the state of baths that do not.
+    """What acts on groups in a run that continues, and the checkpoint without the state of baths that do not.
 
-    Groups keep their atoms, unless their selections are given anew.
+    Groups keep their atoms, unless their selections are given again.
 
     Args:
         settings: of the run.
-        checkpoint: what it goes on from.
+        checkpoint: what it continues from.
         steps: of the run.
 
     Raises:
@@ -85,7 +85,7 @@ def acting_of_restart(settings: RunSettings, checkpoint: Checkpoint, steps: int)
     acting = _made(settings, atoms, kept, (checkpoint.step, checkpoint.step + steps))
     bath = {key: value for key, value in checkpoint.bath.items() if key != "acting"}
     if not same_acting(settings, checkpoint):
-        acting.notes.append("baths of groups with other settings begin anew, and conserved_eV with them")
+        acting.notes.append("baths of groups with other settings begin again, and conserved_eV with them")
     return acting, replace(checkpoint, bath=bath)
 
 

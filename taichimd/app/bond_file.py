@@ -23,7 +23,7 @@ class BondFile(GrowingFile):
         every: steps between samples; None: the `every` of `Simulation.run`.
         bond_order: bonds of a higher order are listed.
         overwrite: whether a file that is there may be replaced.
-        drop_from: goes on with a table that is there: the step from which its rows are dropped.
+        drop_from: continues with a table that is there: the step from which its rows are dropped.
 
     Raises:
         SettingsError: an `every` that is no whole number above 0.

@@ -1,4 +1,4 @@
-"""The terminal of a command, and what becomes of a run whose terminal is gone: it goes on."""
+"""The terminal of a command, and what becomes of a run whose terminal is gone: it continues."""
 
 import os
 import sys

@@ -68,7 +68,7 @@ def run_jobs(jobs: Mapping[str, Job], console: Console) -> tuple[int, bool]:
         The exit code, as of `run_job`, and whether one of several systems has exploded.
 
     Raises:
-        TaichimdError: as of `run_job`. Of several systems one that explodes stops, and the others go on.
+        TaichimdError: as of `run_job`. Of several systems one that explodes stops, and the others continue.
     """
     each, begun = list(jobs.values()), begin_of_command()
     allow_open_files(_FILES_OF_A_RUN * len(each))
@@ -142,7 +142,7 @@ class _RunsTogether(Observer):
     def _stopped(self, number: int) -> None:
         error, end = self._engine.members[number].error, self._ends[number]
         end.fail(error)
-        more = "; the other systems go on" if self._engine.alive else ""
+        more = "; the other systems continue" if self._engine.alive else ""
         self._console.print(f"{error}; {end.keeper.note()}{more}", highlight=False, markup=False)
 
 
@@ -154,7 +154,7 @@ def folder_of(job: Job) -> OutputFolder:
 
 
 def check_folder(folder: OutputFolder, job: Job) -> bool:
-    """Whether a run of this folder goes on; remarks go to the job's notes.
+    """Whether a run of this folder continues; remarks go to the job's notes.
 
     Raises:
         OutputError: another run is there, or frames of another format.
@@ -163,12 +163,12 @@ def check_folder(folder: OutputFolder, job: Job) -> bool:
     appending = goes_on(folder, job.checkpoint, settings.system.restart, settings.output.overwrite, job.notes)
     if appending and settings.output.terms and lacks(folder.thermo, TERM):
         job.notes.append(
-            "thermo.csv was begun without terms and goes on without them: choose another --output for them; "
-            "new frames have them"
+            "thermo.csv was begun without terms and continues without them: choose another --output for "
+            "them; new frames have them"
         )
     if appending and settings.ensemble.kind.moves_cell and lacks(folder.thermo, CELL_COLUMNS[0]):
         job.notes.append(
-            "thermo.csv was begun without a barostat and goes on without cell and stresses: choose another "
+            "thermo.csv was begun without a barostat and continues without cell and stresses: choose another "
             "--output for them; cells are in the frames of the trajectory"
         )
     if appending and settings.ensemble.kind.deforms and lacks(folder.thermo, DEFORMATION_COLUMNS[0]):

@@ -70,7 +70,7 @@ def prepare_job(
 ) -> Job:
     """Merge and check settings, read structure and potential; touches neither device nor output.
 
-    With `restart`, what is not given comes from the checkpoint; the run goes on in the checkpoint's folder
+    With `restart`, what is not given comes from the checkpoint; the run continues in the checkpoint's folder
     unless `output` is given. `steps` and `time` count this run alone; without them the run that was cut short
     is completed.
 
@@ -135,7 +135,7 @@ def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Pat
         check_velocities(settings, new, f"checkpoint {path}")
     if given.system.from_frame is not None and given.system.structure is None:
         raise SettingsError(
-            f"from_frame = {given.system.from_frame}: a restart goes on from its checkpoint; give the "
+            f"from_frame = {given.system.from_frame}: a restart continues from its checkpoint; give the "
             "trajectory as the structure of a new run"
         )
     steps = settings.run.number_of_steps()
@@ -144,7 +144,9 @@ def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Pat
         # A run that was killed behind its last step has yet to write its results.
         here = "output" not in given.given or same_path(Path(given.output.folder), path.parent)
         if steps < 0 or (steps == 0 and not (here and _lacks_results(path, checkpoint, given))):
-            raise SettingsError(f"the run of {path} is complete: say how far to go on with --steps or --time")
+            raise SettingsError(
+                f"the run of {path} is complete: say how far to continue with --steps or --time"
+            )
     if "output" not in given.given:
         settings = settings.changed(output=str(path.parent))
     if settings.potential.file is None:

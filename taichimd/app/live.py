@@ -137,7 +137,7 @@ class Observations(Sampler):
         return saved
 
     def load(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave.
+        """Continue from what `save` gave.
 
         Raises:
             AnalysisError: it is of another plan.
@@ -149,7 +149,7 @@ class Observations(Sampler):
             self._load(saved)
         except CheckpointError as error:
             raise CheckpointError(
-                f"what the checkpoint has observed is damaged: {error}; go on from an earlier one, or "
+                f"what the checkpoint has observed is damaged: {error}; continue from an earlier one, or "
                 "without it: --observe none"
             ) from None
 

@@ -163,7 +163,7 @@ class Group:
 
     @property
     def n_atoms(self) -> int:
-        """Of the systems that go on."""
+        """Of the systems that continue."""
         return sum(one.engine.n_atoms for one in self._going)
 
     @property
@@ -208,7 +208,7 @@ def run_loop(
         should_stop: asked after each piece.
         report_first: whether to report before the first step.
         of_all: observers that are told of all systems as one, after the systems' own.
-        stopped: told the number of a system that has diverged while others go on.
+        stopped: told the number of a system that has diverged while others continue.
     """
     recorder = stepper.recorder()
     try:
@@ -295,7 +295,7 @@ def _run(
 
 
 def _going(systems: Sequence[Watched], whole: list[Watched]) -> tuple[set[int], list[Watched]]:
-    """Numbers of the systems that go on; these systems, and all of them as one if any goes on."""
+    """Numbers of the systems that continue; these systems, and all of them as one if any continues."""
     numbers = [number for number, one in enumerate(systems) if one.simulation.engine.error is None]
     return set(numbers), [systems[number] for number in numbers] + (whole if numbers else [])
 

@@ -167,7 +167,7 @@ def where_it_goes_on(atoms: Atoms, structure: Atoms) -> list[str]:
     if not any(other.values()):
         return []
     what = ", ".join(name for name, differs in other.items() if differs)
-    return [f"the run goes on from the checkpoint: of the structure, which differs, not used: {what}"]
+    return [f"the run continues from the checkpoint: of the structure, which differs, not used: {what}"]
 
 
 def of_output(report: Mapping[str, Any]) -> list[str]:

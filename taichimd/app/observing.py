@@ -1,4 +1,4 @@
-"""What `taichimd run` observes, from settings to files; a restart that completes a run goes on with it."""
+"""What `taichimd run` observes, from settings to files; a restart that completes a run continues with it."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -62,7 +62,7 @@ def plan_of_restart(
 
     Args:
         settings: of the run.
-        checkpoint: where it goes on.
+        checkpoint: where it continues.
         steps: of this run.
         equilibrate: steps of this run before the first sample, which its user gave.
     """
@@ -81,7 +81,7 @@ def plan_of_restart(
     plan = plan_of(settings, begin, last - begin)
     if saved is None or plan is None:
         return plan, []
-    return plan, [f"observations start anew at step {begin:,}: another length or other settings"]
+    return plan, [f"observations start again at step {begin:,}: another length or other settings"]
 
 
 def check(plan: Plan | None, atoms: Atoms, forcefield: Any) -> None:

@@ -49,7 +49,7 @@ class OutputFolder:
 
     @property
     def checkpoint(self) -> Path:
-        """Where to go on from."""
+        """Where to continue from."""
         return self.path / "checkpoint.npz"
 
     @property
@@ -95,16 +95,16 @@ class OutputFolder:
             if file != self.trajectory and file.exists():
                 own = next(name for name, there in _FILES.items() if there == file.name)
                 raise OutputError(
-                    f"{file} is there: frames = {self.frames} cannot go on with it; give --frames {own}, or "
-                    "another --output"
+                    f"{file} is there: frames = {self.frames} cannot continue with it; give --frames {own}, "
+                    "or another --output"
                 )
 
     def gap_in_frames(self, before: str | None, step: int) -> list[str]:
         """Remarks if a restart stops writing frames, or writes them again.
 
         Args:
-            before: format of the run that goes on; None where its version knew only one.
-            step: where it goes on.
+            before: format of the run that continues; None where its version knew only one.
+            step: where it continues.
         """
         there = [file.name for file in self.trajectories if file.exists()]
         if there and self.frames == NONE != before:

@@ -35,7 +35,7 @@ class GrowingFile(Observer):
     Args:
         path: the file.
         overwrite: whether one that is there may be replaced.
-        drop_from: goes on with one that is there: the step from which its content is dropped.
+        drop_from: continues with one that is there: the step from which its content is dropped.
     """
 
     def __init__(self, path: str | Path, overwrite: bool = False, drop_from: int | None = None) -> None:
@@ -74,7 +74,7 @@ class GrowingFile(Observer):
             self._writer.sync()
 
     def close(self) -> None:
-        """Close the file; a later report goes on in it."""
+        """Close the file; a later report continues in it."""
         if self._writer is not None:
             self._writer.close()
             self._writer, self._drop_from = None, 0 if self._last is None else self._last + 1
@@ -106,7 +106,7 @@ class ThermoTable(GrowingFile):
         path: the table (CSV); `taichimd.io.thermo` describes the columns.
         every: steps between rows; None: the `every` of `Simulation.run`.
         overwrite: whether a file that is there may be replaced.
-        drop_from: goes on with a table that is there: the step from which its rows are dropped.
+        drop_from: continues with a table that is there: the step from which its rows are dropped.
         moving_cell: whether there are columns of cell and pressures; None: if the ensemble has a barostat.
         terms: whether there are columns of the energies of terms (`Simulation.energy_terms`): E_bond_eV.
 
@@ -186,7 +186,7 @@ class TrajectoryFile(GrowingFile):
         per_atom: more of each atom, some of "energy", "virial".
         terms: whether `info` of frames has energies of terms (`Simulation.energy_terms`), named E_bond_eV.
         overwrite: whether a file that is there may be replaced.
-        drop_from: goes on with a trajectory that is there: the step from which its frames are dropped.
+        drop_from: continues with a trajectory that is there: the step from which its frames are dropped.
 
     Raises:
         SettingsError: another suffix, an `every` that is no whole number above 0, an unknown `per_atom`.
@@ -228,7 +228,7 @@ class TrajectoryFile(GrowingFile):
         time_ps: float | None,
         terms: Mapping[str, float] | None = None,
     ) -> None:
-        """Copy the state from the device now, and have it written while the run goes on."""
+        """Copy the state from the device now, and have it written while the run continues."""
         frame = self._writer.take(simulation.engine, thermo, time_ps, terms)
         self._behind.put(partial(self._writer.append_frame, frame), frame.size)
 
@@ -242,7 +242,7 @@ class TrajectoryFile(GrowingFile):
         super().sync()
 
     def close(self) -> None:
-        """Wait until all frames are written, and close the file; a later report goes on in it."""
+        """Wait until all frames are written, and close the file; a later report continues in it."""
         try:
             self._behind.wait()
         finally:
@@ -287,7 +287,7 @@ def dropped_from(checkpoint: Checkpoint | None, rhythm: str, steps: int) -> int 
     to do, all rows stay.
 
     Args:
-        checkpoint: where the restart goes on, or None.
+        checkpoint: where the restart continues, or None.
         rhythm: the setting of steps between rows, "every", or between frames, "frames_every", which without a
             value are those between rows.
         steps: that the restart will do.

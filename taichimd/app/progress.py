@@ -1,4 +1,4 @@
-"""What a user sees while a run goes on: a live bar, plain lines (80 columns), a line of a notebook."""
+"""What a user sees while a run continues: a live bar, plain lines (80 columns), a line of a notebook."""
 
 import time
 

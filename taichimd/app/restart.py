@@ -22,7 +22,7 @@ from taichimd.settings.types import DRAW, each
 from taichimd.system.velocities import drift, maxwell_boltzmann
 
 _NEEDED = ("timestep", "every")
-"""Settings that every version has written, and a restart goes on from."""
+"""Settings that every version has written, and a restart continues from."""
 
 if TYPE_CHECKING:
     from taichimd.program.system import System
@@ -37,7 +37,7 @@ def read_run(path: str | Path) -> Checkpoint:
     checkpoint = read_checkpoint(path)
     if checkpoint.of_markov_chain:
         raise CheckpointError(
-            f"checkpoint {path} is of Monte Carlo; go on with taichimd mc --restart, or start molecular "
+            f"checkpoint {path} is of Monte Carlo; continue with taichimd mc --restart, or start molecular "
             f"dynamics from it: taichimd run {path}"
         )
     return replace(checkpoint, settings=_checked(path, checkpoint.settings))
@@ -65,8 +65,8 @@ def _checked(path: str | Path, saved: Mapping[str, Any]) -> dict[str, Any]:
 def ramp_of(settings: RunSettings, checkpoint: Checkpoint | None, steps: int) -> tuple[int, int] | None:
     """First and last step of the ramps of temperature and pressure, or None without any.
 
-    They go over the run that they were given to: a restart with the same values goes on with them, and holds
-    the final ones once they are over; another value makes new ramps.
+    They go over the run that they were given to: a restart with the same values continues with them, and
+    holds the final ones once they are over; another value makes new ramps.
     """
     if not settings.ensemble.has_ramp:
         return None
@@ -97,7 +97,7 @@ def cut_ramp(settings: RunSettings, checkpoint: Checkpoint, steps: int) -> list[
 def at_rest(checkpoint: Checkpoint, settings: RunSettings) -> tuple[Checkpoint, list[str]]:
     """The checkpoint without the motion of the centre of mass that noise has left, and a remark.
 
-    Only where another ensemble goes on: that keeps the momentum, and counts 3N - 3 degrees of freedom. With
+    Only where another ensemble continues: that keeps the momentum, and counts 3N - 3 degrees of freedom. With
     fixed atoms no ensemble does.
     """
     before = ensemble_class(checkpoint.settings)
@@ -125,8 +125,8 @@ def redrawn(checkpoint: Checkpoint, settings: RunSettings, steps: int) -> tuple[
         temperature += done * (ensemble.final_temperature - temperature)
     velocities = maxwell_boltzmann(checkpoint.masses, temperature, ensemble.seed, checkpoint.fixed)
     note = (
-        f"velocities are drawn anew at {temperature:g} K, seed {ensemble.seed}: baths and conserved_eV begin "
-        "anew, and drifts count from here"
+        f"velocities are drawn again at {temperature:g} K, seed {ensemble.seed}: baths and conserved_eV "
+        "begin again, and drifts count from here"
     )
     acting = [{k: v for k, v in one.items() if k not in STATE} for one in checkpoint.bath.get("acting", [])]
     bath = {"acting": acting} if acting else {}
@@ -141,7 +141,7 @@ def acting_of(checkpoint: Checkpoint | None, ensemble: Ensemble) -> list[GroupBa
 
 
 def resume(engine: "System", checkpoint: Checkpoint, ensemble: Ensemble) -> None:
-    """Put the state of a checkpoint into an engine; a bath only into one that can go on from it."""
+    """Put the state of a checkpoint into an engine; a bath only into one that can continue from it."""
     engine.set_state(
         positions=checkpoint.positions,
         turns=checkpoint.turns,
@@ -169,7 +169,7 @@ def set_first_velocities(engine: "System", atoms: Atoms, temperature: float, see
 
 
 def first_energy(settings: RunSettings, checkpoint: Checkpoint | None) -> float | None:
-    """Conserved energy (eV) from which the drift counts; None if that starts anew, with a new bath."""
+    """Conserved energy (eV) from which the drift counts; None if that starts again, with a new bath."""
     return checkpoint.first_total if checkpoint is not None and _goes_on(settings, checkpoint) else None
 
 
@@ -181,15 +181,15 @@ def counted_from(settings: RunSettings, checkpoint: Checkpoint | None) -> int:
 
 
 def new_bath(settings: RunSettings, checkpoint: Checkpoint) -> list[str]:
-    """A remark if the ensemble is the same, and yet its bath begins anew."""
+    """A remark if the ensemble is the same, and yet its bath begins again."""
     same = (
         checkpoint.settings.get("ensemble") == settings.ensemble.name and settings.system.velocities != DRAW
     )
     if not same or _goes_on(settings, checkpoint) or not same_acting(settings, checkpoint):
         return []
     return [
-        f"{settings.ensemble.name} with other settings: its bath begins anew, and conserved_eV with it, from "
-        "which drifts count"
+        f"{settings.ensemble.name} with other settings: its bath begins again, and conserved_eV with it, "
+        "from which drifts count"
     ]
 
 
@@ -221,7 +221,7 @@ def machine(engine: "System") -> dict[str, str]:
 
 
 def changes_of_machine(checkpoint: Checkpoint, engine: "System") -> list[str]:
-    """A remark if the run goes on where its bits may come out otherwise."""
+    """A remark if the run continues where its bits may come out otherwise."""
     now = machine(engine)
     # A checkpoint that does not say is of a version that knew only this one.
     before = {**now, "decomposition": PARTICLE, **checkpoint.versions}
@@ -231,7 +231,7 @@ def changes_of_machine(checkpoint: Checkpoint, engine: "System") -> list[str]:
 
 
 def continue_clock(simulation: SimulatedSystem, checkpoint: Checkpoint) -> None:
-    """Go on counting time; only another time step needs a new origin."""
+    """Continue counting time; only another time step needs a new origin."""
     clock, old = checkpoint.clock, checkpoint.settings["timestep"]
     simulation.origin_fs, simulation.origin_step = clock["time_fs"], int(clock["step"])
     if old != simulation.timestep:
@@ -240,11 +240,11 @@ def continue_clock(simulation: SimulatedSystem, checkpoint: Checkpoint) -> None:
 
 
 def check_same_potential(settings: RunSettings, checkpoint: Checkpoint, forcefield: Any) -> list[str]:
-    """Check that a run goes on with the potential of its checkpoint.
+    """Check that a run continues with the potential of its checkpoint.
 
     Args:
         settings: of the run.
-        checkpoint: where it goes on.
+        checkpoint: where it continues.
         forcefield: what acts now between the atoms of the checkpoint.
 
     Returns:

@@ -66,7 +66,7 @@ class Run:
         simulation: in its first state.
         before: seconds of the phases before the run.
         console: where summary and progress go.
-        appending: whether a run of this folder goes on.
+        appending: whether a run of this folder continues.
         batch: entry of run.json of a run that steps together with others, or None.
         begun: when the command was entered, on the clock of `time.perf_counter`; None: now.
 
@@ -301,7 +301,7 @@ def _equilibrate_from(job: Job) -> int | None:
         return 0
     if "equilibrate" in job.given:
         return job.checkpoint.step
-    # Given to an earlier run of the same conditions, which this one goes on with.
+    # Given to an earlier run of the same conditions, which this one continues with.
     earlier = read_report(OutputFolder(Path(str(job.settings.system.restart)).parent).report)
     return earlier.get("equilibrate_from_step") or 0
 

@@ -70,7 +70,7 @@ def spread(
     """
     axes, common = dict(axes), make_settings(flags, job_file)
     if common.system.restart is not None or "restart" in axes:
-        raise SettingsError("a restart goes on with one run, or with the folder of several; give it alone")
+        raise SettingsError("a restart continues with one run, or with the folder of several; give it alone")
     if seeds > 1 and "seed" in axes:
         raise SettingsError("seed is given several values: leave the number of seeds out")
     if seeds > 1 or not (numbered or "seed" in axes):
@@ -190,7 +190,7 @@ class RunSet:
         if there and not go_on:
             raise OutputError(
                 f"{self.folder} holds an earlier batch of {len(there)} runs; give --overwrite to replace it, "
-                f"--restart {self.folder} to go on with it, or another --output"
+                f"--restart {self.folder} to continue with it, or another --output"
             )
         mine = {one.name: one.flags for one in self.runs}
         for one in there:

@@ -1,4 +1,4 @@
-"""A simulation as a checkpoint, as `taichimd run` writes them, and an engine that goes on from one."""
+"""A simulation as a checkpoint, as `taichimd run` writes them, and an engine that continues from one."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -92,7 +92,7 @@ def to_checkpoint(simulation: SimulatedSystem, settings: Mapping[str, Any], acco
     engine, state = simulation.engine, state_of(simulation)
     if not (np.isfinite(state["positions"]).all() and np.isfinite(state["velocities"]).all()):
         raise OutputError(
-            "positions or velocities are not finite numbers, so no checkpoint was written; go on from an "
+            "positions or velocities are not finite numbers, so no checkpoint was written; continue from an "
             "earlier one with a smaller time step"
         )
     numbers = {**settings, "timestep": simulation.timestep, "precision": engine.precision}
@@ -122,19 +122,19 @@ def start_from(
     groups: Mapping[str, Any] | None = None,
     acting: Sequence[Any] | None = None,
 ) -> tuple["Engine", RunSettings, Checkpoint, Account]:
-    """An engine in the state of a checkpoint; what does not go on as before is warned of.
+    """An engine in the state of a checkpoint; what does not continue as before is warned of.
 
     Args:
         path: the file, or the folder of a run.
         forcefield: of the checkpoint; None takes the one it names.
-        ensemble: another one; None goes on with the checkpoint's.
+        ensemble: another one; None continues with the checkpoint's.
         changes: other settings; None stands for those of the checkpoint.
         trust: whether Python code that the checkpoint names may run (`taichimd.app.trust`).
         groups: other groups of atoms, for `acting`.
         acting: other baths of groups (`group_baths`); None: those of the checkpoint.
 
     Returns:
-        The engine, the settings with the changes, the checkpoint, and the account that goes on or begins.
+        The engine, the settings with the changes, the checkpoint, and the account that continues or begins.
 
     Raises:
         CheckpointError: missing, no checkpoint, or one of another potential.
@@ -185,7 +185,9 @@ def start_from(
     remarks += potential.remarks_on_timestep(settings.run.timestep, checkpoint.symbols)
     remarks += rested + new_bath(settings, checkpoint) + changes_of_machine(checkpoint, engine)
     if checkpoint.observed:
-        remarks.append("what the run observes does not go on in Python; with taichimd run --restart it does")
+        remarks.append(
+            "what the run observes does not continue in Python; with taichimd run --restart it does"
+        )
     for remark in remarks:
         warnings.warn(printable(remark), TaichimdWarning, stacklevel=3)
     account = Account(first_energy(settings, checkpoint), counted_from(settings, checkpoint))

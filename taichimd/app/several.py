@@ -54,7 +54,7 @@ def start_several(
 
 
 def restart_several(flags: Mapping[str, Any], console: Console, *, trust: bool = False) -> int:
-    """Go on with all runs of the folder `restart`; the exit code.
+    """Continue with all runs of the folder `restart`; the exit code.
 
     Args:
         flags: settings that win over those of the runs.
@@ -71,7 +71,8 @@ def restart_several(flags: Mapping[str, Any], console: Console, *, trust: bool =
     for key in (*own, "replicas", "common_noise"):
         if key in more:
             raise SettingsError(
-                f"{key} = {more[key]}: a restart of several runs goes on with each where it is; leave it out"
+                f"{key} = {more[key]}: a restart of several runs continues with each where it is; leave it "
+                "out"
             )
     if "temperature" in more:
         values = values_of("temperature", more["temperature"])
@@ -82,7 +83,7 @@ def restart_several(flags: Mapping[str, Any], console: Console, *, trust: bool =
 
 
 def restart_command(all_of: RunSet) -> str:
-    """What goes on with several runs."""
+    """What continues with several runs."""
     more = max((more_to_go_on(one.flags.get("potential")) for one in all_of.runs), key=len, default="")
     return f"taichimd run --restart {shlex.quote(os.path.relpath(all_of.folder))}{more}"
 
@@ -104,7 +105,7 @@ def run_all(
         console: told how it goes.
         numbers: of the runs that are this process's; None: all.
         at_once: most systems in a batch; None: all that go together.
-        command: which goes on with it, shown if it is stopped.
+        command: which continues with it, shown if it is stopped.
 
     Returns:
         Exit code: 0 when all have finished, 130, 143 or 129 when stopped by a signal, else 2 if one exploded.
@@ -141,8 +142,8 @@ def run_all(
 
 
 def _print_command(console: Console, command: str) -> None:
-    """What goes on with runs that were stopped."""
-    console.print("stopped; to go on:", highlight=False)
+    """What continues with runs that were stopped."""
+    console.print("stopped; to continue:", highlight=False)
     console.print(command, highlight=False, markup=False, soft_wrap=True)
 
 

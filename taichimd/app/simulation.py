@@ -160,9 +160,9 @@ class Simulation(SimulatedSystem):
         acting: Sequence[Any] | None = None,
         trust: bool = False,
     ) -> "Simulation":
-        """A simulation that goes on from a checkpoint of `save` or `taichimd run`, with the same bits.
+        """A simulation that continues from a checkpoint of `save` or `taichimd run`, with the same bits.
 
-        What is None is as it was saved. What begins anew with other settings is told in a warning.
+        What is None is as it was saved. What begins again with other settings is told in a warning.
 
         Args:
             path: the checkpoint, or the folder of a run.
@@ -174,7 +174,7 @@ class Simulation(SimulatedSystem):
             precision: float64, mixed or float32.
             decomposition: particle, tuple or auto.
             groups: other groups of atoms, for `acting`.
-            acting: other baths of groups, which begin anew; [] for none.
+            acting: other baths of groups, which begin again; [] for none.
             trust: whether the Python code that the checkpoint names runs, if its files are unchanged; say so
                 of checkpoints that are your own.
 
@@ -196,7 +196,7 @@ class Simulation(SimulatedSystem):
         return self
 
     def save(self, path: str | Path) -> None:
-        """Write a checkpoint, from which `load` and `taichimd run --restart` go on, with the same bits.
+        """Write a checkpoint, from which `load` and `taichimd run --restart` continue, with the same bits.
 
         `ase.io.read` knows a name that ends in checkpoint.npz; of others it needs to be told
         `format="taichimd-checkpoint"`.
@@ -231,7 +231,7 @@ class Simulation(SimulatedSystem):
 
         Raises:
             SettingsError: steps or every not above zero.
-            BlowUpError: the trajectory left physics.
+            BlowUpError: the trajectory diverged.
             CapacityError: lists that do not fit the memory.
         """
         check_length(steps, every)
@@ -310,7 +310,7 @@ class Simulations(NotCopied, Sequence[Simulation]):
         batch: the engine of all systems.
     """
 
-    instead = "save each of its systems with save(path), or begin anew from atoms()"
+    instead = "save each of its systems with save(path), or begin again from atoms()"
 
     def __init__(
         self,
@@ -374,7 +374,7 @@ class Simulations(NotCopied, Sequence[Simulation]):
 
     @property
     def step(self) -> int:
-        """MD step counter of all that go on."""
+        """MD step counter of all that continue."""
         return self.batch.step
 
     @property
@@ -401,7 +401,7 @@ class Simulations(NotCopied, Sequence[Simulation]):
     ) -> RunResult:
         """Advance all systems by `steps`, as `Simulation.run`.
 
-        A system that explodes stops, and a warning names it; the others go on.
+        A system that explodes stops, and a warning names it; the others continue.
 
         Args:
             steps: steps of this call.
@@ -414,7 +414,7 @@ class Simulations(NotCopied, Sequence[Simulation]):
 
         Raises:
             SettingsError: steps or every not above zero, lists of other lengths.
-            BlowUpError: every system has left physics.
+            BlowUpError: every system has diverged.
             CapacityError: lists that do not fit the memory.
         """
         check_length(steps, every)
@@ -423,7 +423,7 @@ class Simulations(NotCopied, Sequence[Simulation]):
         watched = [Watched(*each) for each in zip(self._each, looks, samples, strict=True)]
 
         def stopped(number: int) -> None:
-            warnings.warn(f"{self.errors[number]}; the other systems go on", TaichimdWarning, stacklevel=4)
+            warnings.warn(f"{self.errors[number]}; the other systems continue", TaichimdWarning, stacklevel=4)
 
         result = run_loop(
             self.batch,

@@ -197,8 +197,8 @@ def means_rows(report: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def print_stopped(console: Console, reason: str, step: int, last_step: int, command: str) -> None:
-    """How to go on after Ctrl-C; the command on a line of its own, whole, to be copied."""
-    console.print(f"{reason} at step {step:,} of {last_step:,}; to go on:", highlight=False)
+    """How to continue after Ctrl-C; the command on a line of its own, whole, to be copied."""
+    console.print(f"{reason} at step {step:,} of {last_step:,}; to continue:", highlight=False)
     console.print(command, highlight=False, markup=False, soft_wrap=True)
 
 

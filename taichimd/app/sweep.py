@@ -131,7 +131,7 @@ def _in_processes(sweep: Sweep, n: int, all_of: RunSet, console: Console) -> int
             last = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:]
             console.print(f"{log}: {''.join(last)}", highlight=False, markup=False)
     if stopped is not None:
-        console.print("stopped; to go on: the same command", highlight=False)
+        console.print("stopped; to continue: the same command", highlight=False)
         return 128 + stopped
     return max(abs(child.returncode) for child in children)
 

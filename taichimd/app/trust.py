@@ -22,7 +22,7 @@ def code_in(potential: str | list[str] | None) -> list[str]:
 
 
 def more_to_go_on(potential: str | list[str] | None) -> str:
-    """What a command that goes on must say besides: " --trust" where the potential is code, else nothing."""
+    """What a command that continues also needs: " --trust" if the potential is code, otherwise nothing."""
     return f" {OPTION}" if code_in(potential) else ""
 
 

@@ -39,8 +39,8 @@ def kappa(
 ) -> int:
     """Thermal conductivity by independent runs, with error bars, as JSON, CSV and a picture.
 
-    Ctrl-C keeps the runs that are finished and the one under way; the same command goes on with it, and more
-    --runs or another --window use what is there.
+    Ctrl-C keeps the runs that are finished and the one under way; the same command continues with it, and
+    more --runs or another --window use what is there.
     """
     settings = KappaSettings(**flags)
     look_for([structure], potential)

@@ -100,11 +100,11 @@ class CheckpointError(TaichimdError):
 
 
 class RelaxationError(TaichimdError, CalculationFailed):
-    """A relaxation that left physics: a cell that collapsed or exploded, atoms on top of each other."""
+    """A relaxation that diverged: a cell that collapsed or exploded, atoms on top of each other."""
 
 
 class BlowUpError(TaichimdError, CalculationFailed):
-    """A trajectory that left physics: a coordinate that is not finite or an atom that jumped.
+    """A trajectory that diverged: a coordinate that is not finite or an atom that jumped.
 
     Attributes:
         step: the step at which it was noticed.

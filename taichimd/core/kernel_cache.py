@@ -130,6 +130,6 @@ def place_for_kernels(runtime: str, reset: Callable[[], None]) -> tuple[Path | N
 
     atexit.register(remove)
     return temporary, (
-        f"compiled kernels are not kept, so each start compiles anew: {why}; XDG_CACHE_HOME can name another "
-        "folder"
+        f"compiled kernels are not kept, so each start compiles again: {why}; XDG_CACHE_HOME can name "
+        "another folder"
     )

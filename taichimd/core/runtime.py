@@ -165,8 +165,8 @@ def grid(blocks: int) -> Iterator[None]:
 def blocks_for(threads: int) -> int:
     """Blocks for a loop of so many threads, in few steps so that few kernels are compiled; 0: default (CPU).
 
-    A block goes on with threads that are a whole grid farther. With many such rounds the atoms that are done
-    at a time lie in places apart, whose neighbours a cache does not hold together (docs/decisions, 018).
+    A block continues with threads that are a whole grid farther. With many such rounds the atoms that are
+    done at a time lie in places apart, whose neighbours a cache does not hold together (docs/decisions, 018).
     """
     if backend() != "cuda":
         return 0

@@ -1,7 +1,7 @@
 """Streams of random numbers: every use in the program has one of its own, so that no two draw the same.
 
 A stream is the upper half of a counter word (`core.philox`). Numbers are never reused or renumbered: a
-checkpoint of an older version must go on with the same noise.
+checkpoint of an older version must continue with the same noise.
 """
 
 LANGEVIN = 1

@@ -11,7 +11,7 @@ _READ_ENOUGH = (errno.EPIPE, errno.EIO)
 
 
 class _Raw(io.FileIO):
-    """A file that keeps the error of a write and goes on, as if nobody had read what was written.
+    """A file that keeps the error of a write and continues, as if nobody had read what was written.
 
     Attributes:
         error: the first one, or None.

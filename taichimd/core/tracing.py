@@ -1,6 +1,6 @@
 """Kernels are traced sooner: what the runtimes look up in source files for each inlined call is kept.
 
-Device functions are inlined, and for each call both runtimes find and tokenise the function's source anew;
+Device functions are inlined, and for each call both runtimes find and tokenise the function's source again;
 Taichi also words, for every node of every call, where in the source it stands, should an error have to say
 so. What is found stays the same.
 """

@@ -302,7 +302,7 @@ class Bath:
         return found
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Go on from what `state` returned.
+        """Continue from what `state` returned.
 
         Raises:
             SettingsError: it is the state of another ensemble, or of one whose masses, axes or steps of

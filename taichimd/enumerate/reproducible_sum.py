@@ -30,7 +30,7 @@ BITS = 36
 COARSE = 1.5 * 2.0 ** (52 - BITS)
 """Offset of the first part of a sum: numbers of this size have 2^-BITS as the unit of their last place."""
 RANGE = COARSE / 3.0
-"""How far a sum may go on its grid."""
+"""How far a sum may continue its grid."""
 FINE = COARSE * 2.0**-BITS
 """The second part."""
 

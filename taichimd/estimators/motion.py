@@ -135,7 +135,7 @@ def fit_diffusion(squares: Array, dt: float, fit: tuple[float, float] | None = N
         squares: (samples, m, 3) angstrom^2 along x, y, z at the times 0, dt, 2 dt ...
         dt: time between rows.
         fit: times between which the line is fitted; None: from 0.2 to 1 times the longest, without the
-            ballistic part, where atoms fly freely and displacements grow as t^2. It ends at the first time
+            ballistic part, where displacements grow as t^2. It ends at the first time
             t > 0 whose doubling multiplies the displacement by 2^1.5 or less, half-way between t^2 and t. If
             there is none, the second half is fitted, and the result is not `diffusive`.
 

@@ -75,7 +75,7 @@ def _is_users(place: Path, folder: Path) -> bool:
 
 
 def _forget_finders(folder: Path) -> None:
-    """Let Python ask anew how to import from a folder."""
+    """Let Python ask again how to import from a folder."""
     for place in [one for one in sys.path_importer_cache if _is_users(Path(one), folder)]:
         del sys.path_importer_cache[place]
 

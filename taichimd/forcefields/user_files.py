@@ -33,7 +33,9 @@ def module_of(path: str, sha256: str | None) -> ModuleType:
         return _modules[path, sha256]
     if digest(path) != sha256:
         gone = "is not there" if not Path(path).is_file() else "has changed"
-        raise ParameterFileError(f"{path} {gone}, and a pickled force field needs it as it was; load it anew")
+        raise ParameterFileError(
+            f"{path} {gone}, and a pickled force field needs it as it was; load it again"
+        )
     with siblings(Path(path).parent):
         return loaded(Path(path))
 
@@ -45,7 +47,7 @@ def digest(path: str | os.PathLike[str]) -> str | None:
 
 
 def loaded(file: Path) -> ModuleType:
-    """The module of a user's file, executed anew."""
+    """The module of a user's file, executed again."""
     # Absolute: the runtime reads the source later, when the current folder may be another one.
     path = file.resolve()
     module_name = f"{USER}{file.stem}"

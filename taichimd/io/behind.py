@@ -1,4 +1,4 @@
-"""Files that are written by another thread, while the run goes on.
+"""Files that are written by another thread, while the run continues.
 
 Frames wait in a queue whose size is bounded. Where the disk is slower than the run, the run waits. An error
 of the thread, such as a full disk, is raised in the run: at its next frame, or when the run asks for all that

@@ -1,4 +1,4 @@
-"""checkpoint.npz: all that a run needs to go on bit for bit, written completely or not at all."""
+"""checkpoint.npz: all that a run needs to continue bit for bit, written completely or not at all."""
 
 import json
 from collections.abc import Sequence
@@ -150,7 +150,7 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
         meta = text_of(arrays, "meta")
     except DamagedFileError as error:
         raise CheckpointError(
-            f"checkpoint {path} is truncated or is no checkpoint ({error}); use an earlier one or start anew"
+            f"checkpoint {path} is truncated or is no checkpoint ({error}); use an earlier one or start again"
         ) from None
     if not isinstance(meta, dict) or meta.pop("format", None) != FORMAT:
         raise CheckpointError(
@@ -169,7 +169,7 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
 
 
 def _fault_of_state(meta: dict[str, Any]) -> str:
-    """What a bath lacks that its ensemble needs, or a ramp that does not go on; empty if nothing."""
+    """What a bath lacks that its ensemble needs, or a ramp that does not continue; empty if nothing."""
     if meta["ramp"] is not None and not meta["ramp"][0] < meta["ramp"][1]:
         return f"ramp = {meta['ramp']}: expected a first step and a later last step"
     bath = meta["bath"]

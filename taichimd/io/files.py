@@ -95,7 +95,7 @@ def open_own(path: Path, mode: str) -> int:
 
     Args:
         path: the file; its folder may be reached through links.
-        mode: "a" appends, "r+" changes, "w" begins anew, "x" makes a file that must not be there.
+        mode: "a" appends, "r+" changes, "w" begins again, "x" makes a file that must not be there.
 
     Returns:
         The file's descriptor.

@@ -1,4 +1,4 @@
-"""A frame of a trajectory on the host: taken from the engine at once, written later, while steps go on."""
+"""A frame of a trajectory on the host: taken from the engine at once, written later, while steps continue."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

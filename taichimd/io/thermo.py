@@ -70,7 +70,7 @@ class ThermoWriter(AppendedFile):
         path: the table.
         drop_from: None starts a new table. A step keeps the rows before it and drops the others: a restart
             drops what came after its checkpoint, so that no row is there twice.
-        moving_cell: whether a new table has the CELL_COLUMNS; one that goes on keeps what it has.
+        moving_cell: whether a new table has the CELL_COLUMNS; one that continues keeps what it has.
         charges: likewise, of the CHARGE_COLUMNS.
         terms: likewise, names of columns of terms (`term_names`).
         heats: likewise, names of columns of baths (`heat_names`).

@@ -51,7 +51,7 @@ class Attached:
             if self.error is None:
                 self._evaluate(step, local, f)
                 return
-        except BaseException as error:  # ctypes would print it and go on
+        except BaseException as error:  # ctypes would print it and continue
             self._end(error)
         f[:] = 0.0
 

@@ -110,7 +110,7 @@ def _check_potential(run: Launch, script: Script) -> None:
 
 
 def _told(code: int, run: Launch, script: Script) -> str:
-    """What happened, and from what to go on."""
+    """What happened, and from what to continue."""
     # A process that ends by itself has 1 or 2; mpiexec gives the number of a signal, or 128 more.
     said = "LAMMPS has failed; the lines above say why"
     if code not in (1, 2):
@@ -118,7 +118,7 @@ def _told(code: int, run: Launch, script: Script) -> str:
     files = [name for name in RESTART if run.restart_every and Path(name).exists()]
     if files:
         newest = max(files, key=lambda name: Path(name).stat().st_mtime)
-        return f"{said}; go on with read_restart {newest}" + f" (or {files[0]})" * (files[0] != newest)
+        return f"{said}; continue with read_restart {newest}" + f" (or {files[0]})" * (files[0] != newest)
     if script.restarts:
-        return f"{said}; go on with read_restart and the last file of the script's restart command"
+        return f"{said}; continue with read_restart and the last file of the script's restart command"
     return f"{said}; no restart file was asked for: --restart-every 1000 writes some"

@@ -137,7 +137,7 @@ INSTEAD = (
 
 
 def _commands(lines: list[str]) -> list[tuple[int, int, list[str]]]:
-    """First and last line, from 0, and words of each command; comments left out, lines that go on joined."""
+    """First and last line, from 0, and words of each command; no comments, continued lines joined."""
     found: list[tuple[int, int, list[str]]] = []
     words: list[str] = []
     first = 0

@@ -1,7 +1,7 @@
-"""Entries of lists, all of whose 32 bits count: number of the neighbour, and code of an image in the low bits.
+"""Entries of lists that use all 32 bits: number of the neighbour, and code of an image in the low bits.
 
-`rows` and `enumerate.access` have the same for entries of 31 bits. ReaxFF and triples use these: their text is part
-of the fingerprint of a potential, which does not change with the number of atoms that fit.
+`rows` and `enumerate.access` have the same for entries of 31 bits. ReaxFF and triples use these: their text
+is part of the fingerprint of a potential, which does not change with the number of atoms that fit.
 """
 
 from taichimd.core.runtime import ti
@@ -37,7 +37,10 @@ def key_of(entry, shift_bits, ident: ti.template()):  # type: ignore[valid-type]
 
 
 @ti.func
-def insert(i, kept, entry, n, width, shift_bits, ident: ti.template(), rows: ti.template(), layout: ti.template()):  # type: ignore[valid-type]  # fmt: skip
+def insert(
+    i, kept, entry, n, width, shift_bits,
+    ident: ti.template(), rows: ti.template(), layout: ti.template(),  # type: ignore[valid-type]
+):  # fmt: skip
     """Put an entry into its place among the `kept` ones of atom i, which are in order."""
     at, key = kept, key_of(entry, shift_bits, ident)
     while at > 0 and key_of(rows[slot(i, at - 1, n, width, layout)], shift_bits, ident) > key:

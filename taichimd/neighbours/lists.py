@@ -43,7 +43,7 @@ class Lists:
         control: what kernels tell each other and the host (see `control`).
         expected: steps that a list lasts, by experience.
         age: steps since the last build.
-        most_age: steps after which a loop on the device builds anew without need (`force_builds`), or
+        most_age: steps after which a loop on the device builds again without need (`force_builds`), or
             `NEVER`.
     """
 
@@ -110,7 +110,7 @@ class Lists:
     @property
     def builds_allowed(self) -> int:
         """Builds that a loop on the device may do before the host checks; more if skins are learnt."""
-        # Where atoms can leave the bins, the host lays them out anew.
+        # Where atoms can leave the bins, the host lays them out again.
         allowed = self._trust if self.most_age == NEVER else MOST_BUILDS
         return allowed if self.verlet.periodic else 0
 
@@ -161,7 +161,7 @@ class Lists:
                 self._forget()
 
     def _forget(self) -> None:
-        """Give rows back, and make all lists anew with the skins as they are."""
+        """Give rows back, and make all lists again with the skins as they are."""
         self.verlet.release()
         for near in self.near:
             near.release()

@@ -1,9 +1,10 @@
-"""Lists that one array of the runtimes cannot hold: rows in several arrays, vectors as one array for each component.
+"""Lists that one array cannot hold: rows in several arrays, vectors as one array for each component.
 
-The runtimes compute a place in an array with 32 bits, so an array has at most `memory.LARGEST` numbers, vectors counted by
-their components. Rows of a list that has more are divided into pages of as many atoms each, an array for each page. Within a
-page, rows lie as `rows.slot` says for the atoms of the page. A system whose rows fit into one array has this array and the
-code without pages: how many pages there are is known when kernels are compiled.
+The runtimes compute a place in an array with 32 bits, so an array has at most `memory.LARGEST` numbers,
+vectors counted by their components. Rows of a list that has more are divided into pages of as many atoms
+each, an array for each page. Within a page, rows lie as `rows.slot` says for the atoms of the page. A system
+whose rows fit into one array has this array and the code without pages: how many pages there are is known
+when kernels are compiled.
 """
 
 from collections.abc import Sequence
@@ -37,7 +38,10 @@ def most_width(n: int, pages: int) -> int:
 
 
 def rows_in_pages(n: int, width: int, pages: int, what: str, size: int, cure: str) -> Any:
-    """Rows of n atoms: an array, or a tuple of as many arrays as there are pages. The caller has found that they fit."""
+    """Rows of n atoms: an array, or a tuple of as many arrays as there are pages.
+
+    The caller has found that they fit.
+    """
     numbers = page_length(n, pages) * width
     made = tuple(memory.array(ti.i32, numbers, what, size, cure) for _ in range(pages))
     return made if pages > 1 else made[0]

@@ -1,4 +1,4 @@
-"""How wide the skins should be: learnt while a run goes on, since no result depends on them.
+"""How wide the skins should be: learnt while a run continues, since no result depends on them.
 
 A wide skin makes every force loop longer, a narrow one makes lists outdate sooner. Costs are in units of a
 force loop over the neighbours within the cutoff, and go with the volume that a list covers; how fast lists

@@ -55,7 +55,8 @@ class VerletList:
     their order.
 
     Attributes:
-        width: slots per atom. count: n true counts. entries: n*width entries (see neighbours.kernels), in `pages` arrays.
+        width: slots per atom. count: n true counts. entries: n*width entries (see neighbours.kernels), in
+            `pages` arrays.
         shift_bits: low bits of an entry that hold the image code.
         shifts: the image vectors T by code, angstrom; codes of -T are negative, modulo their number.
         built_at: positions at the last build. builds: how many there were.
@@ -139,7 +140,7 @@ class VerletList:
         if self._plan_of is None:
             return False
         last_frames, last_radius, images = self._plan_of
-        # Directions without periodicity are laid out anew each time.
+        # Directions without periodicity are laid out again each time.
         same = last_frames is frames and last_radius == radius and self.periodic
         return same and np.array_equal(images, self.most_image)
 

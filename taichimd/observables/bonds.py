@@ -1,4 +1,4 @@
-"""Bonds of a reactive run through time, which a file takes while the run goes on (`app.bond_file`)."""
+"""Bonds of a reactive run through time, which a file takes while the run continues (`app.bond_file`)."""
 
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class Bonds(RunObservable):
-    """A row for each atom and sample. Checkpoints keep none of it: a restart goes on in the file."""
+    """A row for each atom and sample. Checkpoints keep none of it: a restart continues in the file."""
 
     name, tables, picture = "bonds", (), ""
 

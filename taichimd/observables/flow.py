@@ -77,7 +77,7 @@ class Flow(RunObservable):
         }
 
     def load(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave."""
+        """Continue from what `save` gave."""
         shown = {"temperatures": len(self._groups), "heats": len(self._accounts)}
         rows = {
             key: saved_array(saved, key, "f", None, count, finite=False).tolist()

@@ -62,7 +62,7 @@ class Motion:
         return {**self._correlation.save(), "msd": np.array(self.msd), "vacf": np.array(self.vacf)}
 
     def load(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave."""
+        """Continue from what `save` gave."""
         self._correlation.load(saved)
         shape = self._correlation.results()[0].shape
         # Groups of which no atom moves have no mean.
@@ -70,7 +70,7 @@ class Motion:
 
 
 def _farthest(run: ObservedRun) -> float:
-    """Angstrom that no atom moves within the window, even if it flies freely."""
+    """Angstrom that no atom moves within the window, even in the ballistic regime."""
     bath, masses = run.engine.ensemble, run.engine.masses
     warm = [float((masses[:, None] * run.engine.velocities() ** 2).sum()) / (3.0 * run.n_free.sum())]
     warm += [KB * (getattr(bath, key, 0.0) or 0.0) for key in ("temperature", "final_temperature")]

@@ -157,7 +157,7 @@ def _coefficient(found: Diffusion) -> Finding:
     reached = found.total.value[first : last + 1].mean()
     d = finding(found.mean.value / CM2_PER_S, found.mean.error / CM2_PER_S, "cm²/s", note=found.mean.note)
     if not found.diffusive:
-        doubt = "atoms still fly freely within the window"
+        doubt = "the window ends in the ballistic regime"
     elif 6.0 * found.mean.value * found.fit[1] < _BOUND * reached:
         doubt = "atoms stay near their places; in a solid the slope means nothing"
     else:

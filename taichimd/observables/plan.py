@@ -97,6 +97,6 @@ _READER = TypeAdapter(Plan)
 def damaged(what: str) -> CheckpointError:
     """The error of a checkpoint whose observations cannot be read."""
     return CheckpointError(
-        f"what the checkpoint has observed is damaged ({what}); go on from an earlier one, or without it: "
+        f"what the checkpoint has observed is damaged ({what}); continue from an earlier one, or without it: "
         "--observe none"
     )

@@ -113,7 +113,7 @@ class Profile(RunObservable):
         return {"high": high.astype(np.int64), "low": low.astype(np.int64), "sizes": self._sizes}
 
     def load(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave."""
+        """Continue from what `save` gave."""
         blocks = self.run.plan.blocks
         high = saved_array(saved, "high", "i", blocks, None, COLUMNS)
         low = saved_array(saved, "low", "i", *high.shape)

@@ -67,7 +67,7 @@ class Rdf(RunObservable, TrajectoryObservable):
         return {**self._histogram.save(), "blocks": np.array(self._counts)}
 
     def load(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave."""
+        """Continue from what `save` gave."""
         self._histogram.load(saved)
         self._counts = blocks_of(saved, "blocks", "i", self._histogram.counts().shape)
         # Earlier versions counted in the blocks of the plan.

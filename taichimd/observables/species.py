@@ -51,7 +51,7 @@ class Species(RunObservable):
         return {"formulas": np.array(formulas, str), "counts": counts}
 
     def load(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave."""
+        """Continue from what `save` gave."""
         formulas = [str(one) for one in np.ravel(saved.get("formulas", []))]
         counts = (
             np.reshape(saved.get("counts", []), (-1, len(formulas))) if formulas else np.empty((0, 0), int)

@@ -43,7 +43,7 @@ in float32 (angstrom^2); the same of the largest one in a step, and what it was 
 all processes have done the same steps."""
 WAITS, LISTS = 1, 2
 """What a process has met, the first number of its vector: own lists that are unfit, an own atom that is far
-from where it was when all processes made lists. The second number is that of an atom that left physics, or
+from where it was when all processes made lists. The second number is that of an atom that diverged, or
 -1. The third is how many steps were done since the host looked."""
 SLOWER = 0.7
 """Least ratio of the largest squared displacement in a step with the next lists to the one with the last

@@ -1,4 +1,4 @@
-"""Systems with names, which go on without those that diverge."""
+"""Systems with names, which continue without those that diverge."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -52,7 +52,7 @@ class Batch(SteppedSystems):
 
     Attributes:
         members: the systems. names: what messages call them. step: steps done.
-        alive: numbers of the systems that go on.
+        alive: numbers of the systems that continue.
     """
 
     def __init__(
@@ -127,14 +127,14 @@ class Batch(SteppedSystems):
         self._go_on()
 
     def stop_spent(self) -> None:
-        """As of `SteppedSystems`; the others go on."""
+        """As of `SteppedSystems`; the others continue."""
         before = len(self.stopped)
         super().stop_spent()
         if len(self.stopped) > before:
             self._go_on()
 
     def _go_on(self) -> None:
-        """No system that goes on has diverged."""
+        """No system that continues has diverged."""
         control = self.device.lists.control
         seen = Control(control.to_numpy())
         seen.blown = NONE

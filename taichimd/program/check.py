@@ -48,7 +48,7 @@ class Check:
             they or the energy are not finite; None without a three-body term.
         clusters: number of random clusters.
         lone: energy of an atom without neighbours, eV, by element.
-        charged: whether charges were solved anew for each difference.
+        charged: whether charges were solved again for each difference.
     """
 
     name: str
@@ -124,8 +124,9 @@ class Check:
             )
         if self.charged:
             lines += [
-                "charges are solved anew for each difference, with constants=consistent and to 1e-12",
-                "with other constants forces are the derivative at fixed charges, not at charges solved anew",
+                "charges are solved again for each difference, with constants=consistent and to 1e-12",
+                "with other constants forces are the derivative at fixed charges, not at charges solved "
+                "again",
             ]
         return "\n  ".join(lines)
 

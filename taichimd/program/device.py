@@ -362,7 +362,7 @@ class Device:
                 self.acted()
                 lists.count(seen.done - done)
             done, blown = seen.done, seen.blown
-            # First: positions that left physics would not fit a list.
+            # First: positions that diverged would not fit a list.
             yield first + 1 + done, blown
             self.forces_known = self.evaluated = done == to_do and not seen.rebuild and blown == NONE
             renew()

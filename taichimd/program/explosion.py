@@ -1,4 +1,4 @@
-"""What is said of a run that has left physics."""
+"""What is said of a run that has diverged."""
 
 from typing import Any
 

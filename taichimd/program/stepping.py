@@ -17,17 +17,17 @@ from taichimd.system.folding import is_time, next_look
 
 
 class SteppedSystems(Systems):
-    """Systems that step together. If one diverges, `advance` raises; a `Batch` goes on without it."""
+    """Systems that step together. If one diverges, `advance` raises; a `Batch` continues without it."""
 
     _members: tuple[System, ...] = ()
 
     @property
     def members(self) -> list[System]:
-        """Each system, as a simulation sees it; a single one is made anew, so that nothing holds itself."""
+        """Each system, as a simulation sees it; a single one is made again, so that nothing holds itself."""
         return list(self._members) or [System(self, number) for number in range(self.n_systems)]
 
     def advance(self, n_steps: int, timestep: float) -> None:
-        """Steps of all systems that go on, as `Engine.advance`."""
+        """Steps of all systems that continue, as `Engine.advance`."""
         check_steps(n_steps, timestep)
         if n_steps == 0 or not self.alive:
             return

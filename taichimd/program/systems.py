@@ -77,7 +77,7 @@ class Systems(NotCopied):
         forcefield, precision, backend, decomposition: as given, or as chosen.
         symbols, masses, pbc, fixed: of each system.
         device, state, baths, cells: of all.
-        n_systems: how many. step: steps done. alive: numbers of those that go on. stopped: the others.
+        n_systems: how many. step: steps done. alive: numbers of those that continue. stopped: the others.
         shown: a row whose totals are shown in place of the present ones, or None.
     """
 

@@ -46,14 +46,14 @@ NOTHING = Coupling()
 
 
 class LoopFlags(Bundle):
-    """Of loops on the device: whether each goes on."""
+    """Of loops on the device: whether each continues."""
 
     going: Any = Array("i32", "", "steps")
     acting: Any = Array("i32", "", "actions of a barostat")
     cutting: Any = Array("i32", "", "cuts")
     building: Any = Array("i32", "", "builds")
     builds_allowed: Any = Number("i32", "builds before the host looks")
-    most_age: Any = Number("i32", "steps after which a list is built anew")
+    most_age: Any = Number("i32", "steps after which a list is built again")
 
 
 FEW = 2_000

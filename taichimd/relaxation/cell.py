@@ -39,7 +39,7 @@ class CellFreedom:
         frame: the lattice.
         positions: (n, 3) angstrom.
         pressure: target, eV/angstrom^3.
-        most_stress: largest deviation of a stress component that counts as none, eV/angstrom^3.
+        most_stress: largest deviation of a stress component of a relaxed structure, eV/angstrom^3.
         most_virial: where there is no volume (fewer than three periodic directions): likewise, eV per atom.
 
     Raises:

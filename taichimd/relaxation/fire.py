@@ -1,7 +1,7 @@
 """FIRE, driven by the host: steps are queued, and now and then looked at.
 
 With the cell held, a batch of steps goes to the device at once. With a cell that relaxes the host takes part
-in every step, by nine numbers of the virial; positions stay on the device, the list is built anew.
+in every step, by nine numbers of the virial; positions stay on the device, the list is built again.
 """
 
 from collections.abc import Sequence
@@ -49,14 +49,14 @@ class Fire:
 
     Args:
         systems: with the positions to start from.
-        fmax: largest force on an atom that counts as none, eV/angstrom.
+        fmax: largest force on an atom of a relaxed structure, eV/angstrom.
         steps: most steps.
         fixed: of each system, (n,) which atoms keep their place; with a cell that relaxes, their place in it.
         cells: of each system; None holds all cells.
 
     Attributes:
         status: (systems,) what became of each. steps: (systems,) steps done.
-        errors: of systems that have left physics; the others go on.
+        errors: of systems that have diverged; the others continue.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class Fire:
         self.steps = np.zeros(count, int)
         self.errors: dict[int, TaichimdError] = {}
         self._force = np.full(count, np.inf)
-        # Where a system is put that has diverged, if others go on.
+        # Where a system is put that has diverged, if others continue.
         self._start = [(one.positions(), one.cell) for one in systems.members] if count > 1 else []
         state.set("vel", np.zeros((n, 3)))
         self._device.jumped(True)
@@ -128,7 +128,7 @@ class Fire:
                 self._fail(number, failed, error)
 
     def _fail(self, number: int, error: TaichimdError, cause: Exception | None = None) -> None:
-        """A system has left physics: it is put aside, unless it is the only one.
+        """A system has diverged: it is put aside, unless it is the only one.
 
         Raises:
             TaichimdError: it is the only one.

@@ -98,7 +98,7 @@ class Minimisation(Bundle):
     pieces: Any = Number("i32", "pieces of atoms")
     groups: Any = Number("i32", "groups of pieces")
     most_steps: Any = Number("i32", "steps allowed")
-    most_force2: Any = Number("f64", "largest squared force that counts as none, eV^2/angstrom^2")
+    most_force2: Any = Number("f64", "largest squared force of a relaxed structure, eV^2/angstrom^2")
     parts: Any = Array("i32", "3 (pieces + groups + systems)", "see `parts_of`")
     sorted_of: Any = Array("i32", "n", "place of each user's number")
     whose: Any = Array("i32", "n", "system k of each user's number; -1 - k where it keeps its place")

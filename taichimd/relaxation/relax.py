@@ -69,7 +69,7 @@ class Relaxation:
         atoms: the relaxed structure: a copy of the one given with new positions and cell, and a calculator
             that holds energy, forces and stress.
         converged: whether forces, and the stress where the cell relaxes, are below their bounds.
-        reason: "converged", "out of steps" or "stopped"; of one of several that left physics: why.
+        reason: "converged", "out of steps" or "stopped"; of one of several that diverged: why.
         steps: steps done; one evaluation of the forces each, and one more.
         energy: eV. fmax: eV/Å, the largest force on an atom that may move.
         pressure: GPa. volume: Å^3. Both None unless periodic in three directions.
@@ -135,7 +135,7 @@ def relax(
     Args:
         atoms: the structure; left alone. A list of structures makes a list of results (`relax_many`).
         potential: a parameter file, a shipped name, "file.py:name" or a force field; a list is their sum.
-        fmax: eV/Å, largest force that counts as none.
+        fmax: eV/Å, largest force of a relaxed structure.
         steps: most steps.
         cell: "none", "isotropic", "orthorhombic" or "full"; see `RelaxSettings`.
         axes: Cartesian directions along which the cell may change, such as "xy"; None: all periodic ones.
@@ -182,7 +182,7 @@ def relax_many(
 ) -> list[Relaxation]:
     """Relax many structures, in one launch where a batch can serve the potential, else one after the other.
 
-    Each comes out with the bits that it has alone. One that leaves physics is put aside: its `Relaxation`
+    Each comes out with the bits that it has alone. One that diverges is put aside: its `Relaxation`
     says why, and has the structure that was given.
 
     Args:

@@ -37,7 +37,7 @@ class ChainFolder:
         job: of which it is one.
         own: what it starts from.
         folder: its files.
-        appending: whether it goes on with those that are there.
+        appending: whether it continues with those that are there.
 
     Attributes:
         chain: the chain. settings: its own. first_step, last_step: sweeps at which the run starts and ends.

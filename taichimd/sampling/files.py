@@ -19,7 +19,7 @@ class SweepTable(GrowingFile):
 
     Args:
         path: the table.
-        drop_from: goes on with a table that is there: the sweep from which its rows are dropped.
+        drop_from: continues with a table that is there: the sweep from which its rows are dropped.
     """
 
     def _make(self, simulation: SimulatedSystem) -> AppendedFile:

@@ -86,7 +86,7 @@ def prepare_mc(flags: Mapping[str, Any], *, trust: bool = False) -> MCJob:
     if settings.exchange is not None and rungs == 1:
         if told.exchange is not None:
             raise SettingsError(f"exchange = {settings.exchange}: expected several temperatures")
-        notes.append("this chain goes on alone, without exchanges")
+        notes.append("this chain continues alone, without exchanges")
     if checkpoint is None:
         steps = (settings.equilibration or 0) + (told.sweeps or 0)
     else:
@@ -94,7 +94,9 @@ def prepare_mc(flags: Mapping[str, Any], *, trust: bool = False) -> MCJob:
         if told.sweeps is not None:
             steps = told.sweeps + (told.equilibration or 0)
         if steps <= 0:
-            raise SettingsError(f"the run of {told.restart} is complete: say how far to go on with --sweeps")
+            raise SettingsError(
+                f"the run of {told.restart} is complete: say how far to continue with --sweeps"
+            )
     evaluations = len(chains) * steps // (1 if settings.moves == SINGLE else ENERGIES)
     notes += forcefield.remarks_on_time(len(chains[0].atoms), evaluations, settings.backend)
     exchange = settings.exchange if rungs > 1 else None
@@ -161,7 +163,7 @@ def _continued(told: MCSettings, flags: Mapping[str, Any], trust: bool) -> list[
         if first is not None and checkpoint.step != first.step:
             raise CheckpointError(
                 f"checkpoints of {flags['restart']} are of sweeps {first.step} and {checkpoint.step}; "
-                f"expected one sweep: go on with each chain alone, --restart {folder}"
+                f"expected one sweep: continue with each chain alone, --restart {folder}"
             )
     return found
 
@@ -184,8 +186,8 @@ def _read_chain(path: str) -> Checkpoint:
     checkpoint = read_checkpoint(path)
     if not checkpoint.of_markov_chain:
         raise CheckpointError(
-            f"checkpoint {path} is of molecular dynamics; go on with taichimd run --restart, or start Monte "
-            f"Carlo from it: taichimd mc {path}"
+            f"checkpoint {path} is of molecular dynamics; continue with taichimd run --restart, or start "
+            f"Monte Carlo from it: taichimd mc {path}"
         )
     known = settings_of(MCSettings)
     unknown = [name for name in checkpoint.settings if name not in known]

@@ -1,4 +1,4 @@
-"""What a user sees while a chain goes on: a live line on a terminal, plain lines elsewhere."""
+"""What a user sees while a chain continues: a live line on a terminal, plain lines elsewhere."""
 
 import time
 from typing import Any

@@ -25,7 +25,7 @@ class Rate:
         self.accepted += accepted
 
     def tune(self, most: float) -> None:
-        """Another size, towards the target, and count anew."""
+        """Another size, towards the target, and count again."""
         if self.tried:
             factor = self.accepted / self.tried / TARGET
             self.size = min(self.size * min(max(factor, 0.5), 1.5), most)

@@ -36,7 +36,7 @@ def print_header(console: Console, job: MCJob, chains: Sequence[ChainFolder]) ->
     if job.exchange is not None:
         rows.append(("exchanges", f"every {job.exchange:,} sweeps, of neighbouring temperatures"))
     if (checkpoint := chains[0].own.checkpoint) is not None:
-        rows.append(("goes on", f"from {job.restart}, sweep {checkpoint.step:,}"))
+        rows.append(("continues", f"from {job.restart}, sweep {checkpoint.step:,}"))
     print_rows(console, rows)
     for note in job.notes:
         console.print(f"note: {note}", highlight=False, markup=False)

@@ -179,7 +179,7 @@ class Cells:
         return [float(x) for name in _IN_A_CHECKPOINT for x in self.read(name)[number].ravel()]
 
     def set_state(self, number: int, state: list[float]) -> None:
-        """Go on from what `state` returned."""
+        """Continue from what `state` returned."""
         for name, matrix in zip(_IN_A_CHECKPOINT, np.reshape(state, (3, 3, 3)), strict=True):
             self._set_row(name, number, matrix)
         self._frames.pop(number, None)

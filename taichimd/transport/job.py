@@ -117,7 +117,7 @@ def _run_in_folder(
     kept = 0 if found is None else found.runs
     console.print(
         f"stopped with {kept} of {settings.runs} runs finished, and those under way are kept; the same "
-        "command goes on with it",
+        "command continues with it",
         highlight=False,
     )
     return 128 + stop.received

@@ -94,7 +94,7 @@ def thermal_conductivity(
         settings: see there.
         folder: where each finished run leaves its samples (`run-01.npz` ...) and finds earlier ones.
         should_stop: asked several times a second; True leaves the present run unfinished. The folder keeps
-            it (`run-01.part.npz`), and a later call goes on with it.
+            it (`run-01.part.npz`), and a later call continues with it.
         progress: told how far it is.
 
     Returns:

@@ -41,7 +41,7 @@ class RunSamples:
 
 @dataclass(frozen=True)
 class RunUnderWay:
-    """State of a run that has not ended, from which it goes on bit for bit.
+    """State of a run that has not ended, from which it continues bit for bit.
 
     Attributes:
         stage: "equilibration", or the method of the run.
@@ -69,7 +69,7 @@ class RunUnderWay:
 Run = TypeVar("Run", RunSamples, RunUnderWay)
 _TOLD = {
     RunSamples: ("a finished run", "is run again"),
-    RunUnderWay: ("a run under way", "begins anew"),
+    RunUnderWay: ("a run under way", "begins again"),
 }
 
 

@@ -44,7 +44,7 @@ class Current(Sampler):
         self.series, self.every, self._seen = SumSeries("heat", n), every, -1
 
     def resume(self, begun: RunUnderWay) -> None:
-        """Go on with the samples of a run under way."""
+        """Continue with the samples of a run under way."""
         self.series.load({"rows": begun.rows})
         self._seen = begun.step if len(begun.rows) else -1
 
@@ -160,11 +160,11 @@ def sample_runs(
         numbers: of the runs, from 0; each has a seed of its own (`KappaSettings.seed_of`).
         should_stop: asked several times a second.
         progress: told how far they are.
-        begun: runs that go on, all of them at one step of one stage, or none.
+        begun: runs that continue, all of them at one step of one stage, or none.
         keep: given the number and the state of each run when they are stopped, and each minute.
 
     Raises:
-        BlowUpError: a run that has left physics; the others are kept.
+        BlowUpError: a run that has diverged; the others are kept.
     """
     names = ("timestep", "backend", "precision", "decomposition")
     common: dict[str, Any] = {name: getattr(settings, name) for name in names}

@@ -162,7 +162,7 @@ def test_equilibrate_counts_from_the_run_that_it_was_given_to():
     drive(restart="out", steps=100, equilibrate="20fs")
     assert report_of("out")["equilibrate_from_step"] == 200
     assert report_of("out")["production"]["start_step"] == 220
-    # Other conditions equilibrate anew.
+    # Other conditions equilibrate again.
     drive(restart="out", steps=100, temperature=500.0)
     assert report_of("out")["settings"]["equilibrate"] is None
     assert report_of("out")["production"]["method"] == "detected"
@@ -214,7 +214,7 @@ def test_observables_begin_where_equilibrate_says():
     assert plan_of_restart(settings, saved, 80) == (plan, [])
     longer, (note,) = plan_of_restart(settings, saved, 180)
     assert (longer.first_step, longer.samples) == (40, 17)
-    assert "observations start anew at step 40" in note
+    assert "observations start again at step 40" in note
     # Given once more it counts from this run on.
     again, _ = plan_of_restart(settings, saved, 80, equilibrate=40)
     assert (again.first_step, again.samples) == (60, 5)

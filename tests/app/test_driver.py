@@ -83,14 +83,14 @@ def test_ctrl_c_writes_a_checkpoint_and_says_how_to_go_on():
     assert code == 130
     stopped = read_checkpoint("cut/checkpoint.npz").step
     assert 111 <= stopped < 300
-    assert f"stopped by SIGINT at step {stopped} of 300; to go on:" in text
+    assert f"stopped by SIGINT at step {stopped} of 300; to continue:" in text
     command = text.splitlines()[-1]
     assert command == "taichimd run --restart cut/checkpoint.npz"
     assert json.loads(open("cut/run.json").read())["exit_reason"] == "stopped by SIGINT"
     assert drive(restart="cut/checkpoint.npz")[0] == 0  # completes the 300 steps
     assert same_bytes("straight", "cut", "trajectory.extxyz", "thermo.csv")
     with pytest.raises(
-        SettingsError, match=r"the run of cut/checkpoint.npz is complete: say how far to go on"
+        SettingsError, match=r"the run of cut/checkpoint.npz is complete: say how far to continue"
     ):
         drive(restart="cut/checkpoint.npz")
 
@@ -321,7 +321,7 @@ def test_one_ctrl_c_behind_the_last_step_costs_no_result(monkeypatch):
     monkeypatch.setattr(plots, "plot_thermo", press)
     code, text = drive(steps=100, output="out")
     assert code == 0
-    assert "to go on" not in text
+    assert "to continue" not in text
     assert sorted(os.listdir("out")) == FILES
     assert json.loads(open("out/run.json").read())["exit_reason"] == "finished"
 

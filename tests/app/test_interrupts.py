@@ -222,4 +222,4 @@ def test_a_signal_while_several_runs_start_leaves_no_list_of_them(number, tmp_pa
     (tmp_path / "out" / "batch.json").write_text('{"members": []}')
     with pytest.raises(SystemExit):
         program.main(line)
-    assert "stopped; to go on:\ntaichimd run --restart " in capsys.readouterr().out
+    assert "stopped; to continue:\ntaichimd run --restart " in capsys.readouterr().out

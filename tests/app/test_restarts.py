@@ -110,7 +110,7 @@ def test_restart_with_a_temperature_is_a_contradiction():
 
 
 def test_restart_says_that_it_does_not_begin_at_another_structure():
-    note = "note: the run goes on from the checkpoint: of the structure, which differs, not used: positions"
+    note = "note: the run continues from the checkpoint: of the structure, which differs, not used: positions"
     drive(steps=10, output="out")
     shown = drive(restart="out/checkpoint.npz", structure="s.extxyz", steps=5)[1]
     assert note in " ".join(shown.split())

@@ -94,7 +94,7 @@ def test_noise_is_own_by_default_and_common_on_demand(capsys):
     with open("out/batch.csv") as file:
         assert [(row["seed"], row["noise"]) for row in csv.DictReader(file)] == [("1", "common")] * 2
     np.testing.assert_allclose(deviations("300K-seed1"), deviations("301K-seed1"), rtol=0.05)
-    # What was begun with common noise goes on with it alone.
+    # What was begun with common noise continues with it alone.
     assert command(*sweep) == 2
     assert "give --common-noise to continue it" in capsys.readouterr().err
     assert command(*sweep, "--common-noise", "--quiet") == 0

@@ -58,7 +58,7 @@ def test_each_folder_is_that_of_the_run_alone(capsys):
     assert together["means"] == alone["means"]
     assert together["observed"] == alone["observed"]
     assert {key for key in alone if key not in together} == set()
-    # Each goes on alone, too.
+    # Each continues alone, too.
     assert command("run", "--restart", "out/000-B", "--steps", "20", "--quiet") == 0
     assert command("run", "--restart", "alone", "--steps", "20", "--quiet") == 0
     same("out/000-B", "alone")
@@ -92,7 +92,7 @@ def test_one_that_explodes_is_named_and_the_others_go_on(capsys):
     assert command("run", "A.xyz", "wild.extxyz", *more) == 2
     shown = " ".join(capsys.readouterr().out.split())
     assert "001-wild: the run exploded at step 1: atom 3 (Si) moved" in shown
-    assert "step 0); the other systems go on" in shown
+    assert "step 0); the other systems continue" in shown
     assert report_of("out/001-wild")["exit_reason"].startswith("BlowUpError: 001-wild: the run exploded")
     assert report_of("out/000-A")["exit_reason"] == "finished"
     seed = ["--seed", str(derived_seed(1, {"structure": "A.xyz"}))]
@@ -156,7 +156,7 @@ def test_mistakes_say_which_system(capsys):
     assert command("run", "A.xyz", "--replicas", "2", "--output", "out", *COMMON) == 2
     assert "holds an earlier batch of 2 runs; give --overwrite" in capsys.readouterr().err
     assert command("run", "--restart", "out", "--output", "other") == 2
-    assert "output = other: a restart of several runs goes on" in capsys.readouterr().err
+    assert "output = other: a restart of several runs continues" in capsys.readouterr().err
     assert command("run", "A.xyz", "B.xyz", "--output", "out", *COMMON, "--overwrite") == 0
     assert sorted(os.listdir("out/000-seed1")) == []
 

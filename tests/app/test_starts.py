@@ -76,7 +76,7 @@ def test_a_restart_draws_velocities_anew():
     drive(steps=20, every=10, output="out", temperature=100.0)
     before = read_checkpoint("out/checkpoint.npz")
     _, text = drive(restart="out", steps=20, velocities="draw", temperature=600.0, seed=5, output="hot")
-    note = "velocities are drawn anew at 600 K, seed 5: baths and conserved_eV begin anew, and drifts count"
+    note = "velocities are drawn again at 600 K, seed 5: baths and conserved_eV begin again, and drifts count"
     assert f"note: {note}" in words(text)
     assert "Maxwell-Boltzmann at 600 K, seed 5" in text
     assert report_of("hot")["velocities"] == "Maxwell-Boltzmann"
@@ -106,7 +106,7 @@ def test_velocities_drawn_in_a_ramp_have_its_temperature():
     ramp = {"ensemble": "nvt-bussi", "temperature": 100.0, "final_temperature": 300.0}
     drive(steps=100, output="out", **ramp)
     _, text = drive(restart="out", steps=10, velocities="draw")
-    assert "velocities are drawn anew at 300 K" in words(text)
+    assert "velocities are drawn again at 300 K" in words(text)
 
 
 def test_a_job_file_that_draws_goes_on_with_what_it_has_drawn():
@@ -198,7 +198,7 @@ def test_frames_that_cannot_be():
     with pytest.raises(StructureError, match=r"checkpoint out/checkpoint.npz holds one state, no frame 2"):
         drive(structure="out/checkpoint.npz", from_frame=2, steps=5, output="b")
     with pytest.raises(
-        SettingsError, match="from_frame = 2: a restart goes on from its checkpoint; give the"
+        SettingsError, match="from_frame = 2: a restart continues from its checkpoint; give the"
     ):
         drive(restart="out", from_frame=2, steps=5)
     with open("bad.npz", "wb") as file:

@@ -276,7 +276,7 @@ def test_a_restart_mixes_no_formats():
     with pytest.raises(OutputError) as caught:
         drive(restart="out", steps=10, frames="traj")
     assert str(caught.value) == (
-        "out/trajectory.extxyz is there: frames = traj cannot go on with it; give --frames extxyz, or "
+        "out/trajectory.extxyz is there: frames = traj cannot continue with it; give --frames extxyz, or "
         "another --output"
     )
     drive(restart="out", steps=10, frames="traj", output="other")

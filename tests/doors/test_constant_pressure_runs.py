@@ -88,7 +88,7 @@ def test_restart_is_bit_for_bit_and_every_file_has_the_cell(call, ensemble, more
     kinetic = np.einsum("i,ia,ib->ab", m, v, v)[[0, 1, 2, 1, 0, 0], [0, 1, 2, 2, 2, 1]] / volume
     expected = (kinetic - frames[-1].get_stress()) / GPA
     np.testing.assert_allclose(pressures[:, -1], expected, rtol=0, atol=1e-12)
-    # A table that goes on keeps its columns, whatever moves.
+    # A table that continues keeps its columns, whatever moves.
     assert call("run --restart cut/checkpoint.npz --ensemble nve --steps 20")[0] == 0
     assert read_thermo("cut/thermo.csv")["a_A"].tolist() == [*rows["a_A"], rows["a_A"][-1]]
     assert np.isnan(rows["conserved_eV"]).all() == (ensemble == "npt-berendsen")
@@ -232,7 +232,7 @@ def test_a_restart_moves_only_what_it_controls(call, ensemble):
     run += "" if ensemble == "npt-mtk" else "--bulk-modulus 5 "
     assert call(run + "--every 10 --cell-control orthorhombic --steps 100 --output on")[0] == 0
     code, out, _ = call("run --restart on --every 10 --cell-axes xy --steps 60")
-    assert (code, "its bath begins anew" in " ".join(out.split())) == (0, True)
+    assert (code, "its bath begins again" in " ".join(out.split())) == (0, True)
     rows = read_thermo("on/thermo.csv")
     after = rows["step"] >= 100
     assert np.ptp(rows["c_A"][~after]) > 0.01

@@ -114,7 +114,7 @@ def test_the_command_line_goes_on_from_a_saved_simulation(call, ensemble):
     one.run(20)
     code, out, err = call("run --restart point.npz --steps 20 --output o")
     assert code == 0, err
-    assert "begins anew" not in out
+    assert "begins again" not in out
     assert read_checkpoint("o/checkpoint.npz").positions.tobytes() == one.positions().tobytes()
     two = Simulation.load("o")
     assert two.step == 40
@@ -184,7 +184,7 @@ class TestCheckpoints:
         self.make().save("point.npz")
         observed = replace(read_checkpoint("point.npz"), observed={"sums": np.zeros(3)})
         write_checkpoint(Path("point.npz"), observed)
-        with pytest.warns(UserWarning, match="does not go on in Python"):
+        with pytest.warns(UserWarning, match="does not continue in Python"):
             Simulation.load("point.npz")
 
     def test_what_changes_is_a_warning(self):

@@ -96,7 +96,7 @@ def test_an_interrupted_ramp_goes_on_where_it_was(call, ensemble, monkeypatch):
 
 
 def test_equilibrate_then_produce(call):
-    """From a thermostat to constant energy, to another thermostat: each bath starts anew."""
+    """From a thermostat to constant energy, to another thermostat: each bath starts again."""
     start = RUN + "--ensemble nvt-bussi --temperature 120 --coupling-time 40 --final-temperature 140 "
     assert call(start + "--steps 100 --output warm")[0] == 0
     code, out, _ = call("run --restart warm/checkpoint.npz --ensemble nve --steps 60 --output flat")
@@ -131,7 +131,7 @@ def test_the_drift_counts_from_where_the_ensemble_was_changed(call):
     drift = json.loads(open("on/run.json").read())["energy_drift"]
     assert drift["slope"] == pytest.approx(slope_per_atom(rows, rows["step"] > 100), rel=1e-6)
     assert read_checkpoint("on/checkpoint.npz").counted_from == 101
-    # The same ensemble goes on with that; another folder has no other rows.
+    # The same ensemble continues with that; another folder has no other rows.
     assert call("run --restart on/checkpoint.npz --steps 40")[0] == 0
     rows = read_thermo("on/thermo.csv")
     drift = json.loads(open("on/run.json").read())["energy_drift"]
@@ -145,13 +145,13 @@ def test_a_chain_of_other_masses_begins_anew(call, change):
     run = RUN + "--ensemble nvt-nose-hoover --temperature 120 --coupling-time 200 --steps 100 --output on"
     assert call(run)[0] == 0
     code, out, _ = call(f"run --restart on/checkpoint.npz {change} --steps 100")
-    assert (code, "its bath begins anew" in " ".join(out.split())) == (0, True)
+    assert (code, "its bath begins again" in " ".join(out.split())) == (0, True)
     rows = read_thermo("on/thermo.csv")
     drift = json.loads(open("on/run.json").read())["energy_drift"]
     assert drift["slope"] == pytest.approx(slope_per_atom(rows, rows["step"] > 100), rel=1e-6)
     assert read_checkpoint("on/checkpoint.npz").counted_from == 101
     code, out, _ = call("run --restart on/checkpoint.npz --steps 20")
-    assert (code, "begins anew" in out) == (0, False)
+    assert (code, "begins again" in out) == (0, False)
     assert read_checkpoint("on/checkpoint.npz").counted_from == 101
 
 
@@ -210,7 +210,7 @@ def test_the_centre_of_mass_rests_behind_langevin(call, ensemble):
     assert code == 0
     assert "the centre of mass, which moves in nvt-langevin, was brought to rest" in " ".join(out.split())
     assert max(drifts("on")) < 1e-12
-    # What goes on in the same ensemble keeps its bits, so nothing is taken out of it.
+    # What continues in the same ensemble keeps its bits, so nothing is taken out of it.
     again = call("run --restart warm/checkpoint.npz --steps 4 --output again")
     assert (again[0], "brought to rest" in again[1]) == (0, False)
     assert drifts("again")[0] > 1e-4

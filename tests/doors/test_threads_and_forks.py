@@ -59,7 +59,7 @@ def test_a_fork_after_a_calculation_is_told_to_spawn():
         process.join()
         assert "use spawn" in said
         assert "forked after taichimd had computed" in said
-    assert isinstance(calculator.get_property("energy", structure(2)), float), "the parent goes on"
+    assert isinstance(calculator.get_property("energy", structure(2)), float), "the parent continues"
 
 
 def test_a_fork_before_any_calculation_is_none_of_ours(monkeypatch):

@@ -98,7 +98,7 @@ def test_a_force_field_of_a_file_pickles_by_the_file(tmp_path, name):
     assert pickle.loads(data).terms[0].function is made.terms[0].function  # of before, as it was pickled
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode != 0
-    assert done.stderr.strip().splitlines()[-1].endswith("needs it as it was; load it anew")
+    assert done.stderr.strip().splitlines()[-1].endswith("needs it as it was; load it again")
 
 
 def test_a_function_that_no_name_leads_to_is_refused_in_a_sentence():

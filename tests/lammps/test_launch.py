@@ -104,7 +104,7 @@ def test_a_process_that_dies_ends_all_and_leaves_a_restart(tmp_path, monkeypatch
     )
     assert code == 1
     assert "was killed (signal 9)" in told
-    assert "go on with read_restart taichimd.restart.b (or taichimd.restart.a)" in told
+    assert "continue with read_restart taichimd.restart.b (or taichimd.restart.a)" in told
     again = "read_restart taichimd.restart.b\npair_style taichimd\npair_coeff * * Si\nfix 1 all nve\nrun 5\n"
     written(tmp_path, monkeypatch, again)
     code, _, _ = call("lammps in.si --potential Si.sw -- -screen none")

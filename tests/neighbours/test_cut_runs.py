@@ -29,7 +29,7 @@ def engine_of(name):
 
 
 def cut(engine):
-    """Cut the near lists anew; what the device says then."""
+    """Cut the near lists again; what the device says then."""
     control = engine.device.lists.control
     values = control.to_numpy()
     values[Control.stale], values[Control.longest_near] = 1, 0

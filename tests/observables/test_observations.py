@@ -249,7 +249,7 @@ def test_a_stopped_and_restarted_run_writes_the_same_tables(call, monkeypatch, e
     code, out, err = call("run --trust --restart cut/checkpoint.npz --observe none --output without")
     assert (code, err, os.path.exists("without/rdf.csv")) == (0, "", False)
     out = call("run --trust --restart cut/checkpoint.npz --ensemble nvt-bussi --output other")[1]
-    assert "observations start anew at step 90" in out
+    assert "observations start again at step 90" in out
     code, out, err = call("run --trust --restart cut/checkpoint.npz")
     assert (code, err) == (0, "")
     for name in TABLES:
@@ -264,7 +264,7 @@ def test_a_stopped_and_restarted_run_writes_the_same_tables(call, monkeypatch, e
     # A longer run is another plan: its samples begin where it begins.
     code, out, err = call("run --trust --restart cut/checkpoint.npz --steps 70 --output more")
     assert (code, err) == (0, "")
-    assert "observations start anew at step 200" in out
+    assert "observations start again at step 200" in out
     assert json.load(open("more/run.json"))["observed"]["plan"]["first_step"] == 200
 
 

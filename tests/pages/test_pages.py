@@ -36,7 +36,7 @@ LEAVES = {
     "docs/fixed-atoms.md": ("slab/thermo.png",),
 }
 ONE_PROGRAM = ("docs/howto/error_bars.md",)
-"""Pages whose blocks of Python go on with the names of the blocks before."""
+"""Pages whose blocks of Python continue with the names of the blocks before."""
 SHORT = ("README.md", "docs/tutorial.md")
 """Pages whose blocks run in `make test`, too."""
 MOST_LINES = {"README.md": 120}

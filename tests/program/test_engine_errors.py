@@ -1,4 +1,4 @@
-"""Input that the engine refuses, and runs that leave physics: one line each, with the atom."""
+"""Input that the engine refuses, and runs that diverge: one line each, with the atom."""
 
 import numpy as np
 import pytest
@@ -145,7 +145,7 @@ def test_a_bad_state_is_refused_and_the_old_one_kept():
     assert engine.evaluate().energy == energy
 
 
-# Runs that leave physics.
+# Runs that diverge.
 
 
 @pytest.mark.parametrize(("enumeration"), ["neighbours", "all-pairs"])

@@ -304,7 +304,7 @@ def test_atoms_on_top_of_each_other_are_refused_of_their_chain_alone():
 
 @pytest.mark.once
 def test_after_an_error_chains_are_where_they_were(monkeypatch):
-    """And go on from there with the bits of chains without one."""
+    """And continue from there with the bits of chains without one."""
     together, alone = (ladder(argon(), ARGON, pressure=0.05) for _ in range(2))
     chains, left = Chains(together), iter(range(30))
     chains.advance(9)

@@ -91,7 +91,7 @@ def test_a_restart_has_the_bytes_of_an_uncut_run(call):
     ]
     code, _, err = call("mc --trust --restart cut")
     assert (code, err.count("\n")) == (2, 1)
-    assert "is complete: say how far to go on with --sweeps" in err
+    assert "is complete: say how far to continue with --sweeps" in err
 
 
 def test_each_of_several_chains_has_the_bytes_that_it_has_alone(call):
@@ -137,7 +137,7 @@ def test_a_restart_of_chains_that_exchange_has_the_bytes_of_an_uncut_run(call):
     assert (code, err.count("\n")) == (2, 1)
     assert "restart = cut: its chains keep theirs; expected no --temperature" in err
     assert call("mc --trust --restart cut/001-81K --sweeps 5")[0] == 0
-    assert "this chain goes on alone, without exchanges" in report("cut/001-81K")["notes"]
+    assert "this chain continues alone, without exchanges" in report("cut/001-81K")["notes"]
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -219,11 +219,11 @@ def test_checkpoints_of_the_two_commands_are_told_apart(call):
     assert call("run ar.extxyz --potential own.py:argon --steps 5 --output md --quiet")[0] == 0
     code, _, err = call("mc --trust --restart md --sweeps 5")
     assert (code, err.count("\n")) == (2, 1)
-    assert "is of molecular dynamics; go on with taichimd run --restart" in err
+    assert "is of molecular dynamics; continue with taichimd run --restart" in err
     assert call("mc md --potential own.py:argon --sweeps 5 --quiet")[0] == 0
     code, _, err = call("run --restart taichimd-mc --steps 5")
     assert (code, err.count("\n")) == (2, 1)
-    assert "is of Monte Carlo; go on with taichimd mc --restart" in err
+    assert "is of Monte Carlo; continue with taichimd mc --restart" in err
     code, _, err = call("mc ar.extxyz --potential own.py:argon --sweeps 5")
     assert code == 2
     assert "holds an earlier run" in err

@@ -361,7 +361,7 @@ def here(name):
 def elsewhere():
     """{name: hash} of all systems from another process: one thread, and the other runtime if there is one.
 
-    For both differences at once, and for all workers of a test run, because it compiles everything anew.
+    For both differences at once, and for all workers of a test run, because it compiles everything again.
     """
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
     with open(Path(tempfile.gettempdir()) / f"taichimd-bits-{run}", "a+") as file:

@@ -29,7 +29,7 @@ def dump_text(
         columns: names as in the item ATOMS.
         header: before the first frame, such as "ITEM: UNITS\\nreal\\n".
         velocities: (frames, n, 3). types: (n,). elements: (n,). times: (frames,) for the item TIME.
-        shuffle: a generator that orders the atoms of each frame anew.
+        shuffle: a generator that orders the atoms of each frame again.
         boundary, origin: of the box.
     """
     n = positions.shape[1]

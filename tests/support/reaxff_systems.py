@@ -118,7 +118,7 @@ class Bench:
         self.control = _ints([0])
 
     def move(self, size):
-        """Move all atoms by numbers up to `size`, the same each time, and make the list anew."""
+        """Move all atoms by numbers up to `size`, the same each time, and make the list again."""
         rng = np.random.default_rng(7)
         self.system.positions = self.system.positions + size * rng.uniform(-1, 1, (self.state.n, 3))
         made, self.near, self.shifts, self.bits = on_device(self.system, *self._lists)

@@ -1,7 +1,7 @@
 """Warps of 32 threads on a CPU: device functions as plain Python, a Python thread for each thread of a warp.
 
-`emulated` imports modules of the package anew, with a runtime in which `ti.func` returns the function itself:
-quadrants with its 64-bit exchanges, or Taichi, whose exchanges keep the low 32 bits of what they get.
+`emulated` imports modules of the package again, with a runtime in which `ti.func` returns the function
+itself: quadrants with its 64-bit exchanges, or Taichi, whose exchanges keep the low 32 bits of what they get.
 What threads of a warp tell each other goes through `_exchange`, where all 32 wait for each other. If they do
 not all come, or not for the same reason, it fails: on a GPU that would be undefined. Warps run one after the
 other. Three things that Python does otherwise are rewritten in the source: `for thread in range(...)` gives

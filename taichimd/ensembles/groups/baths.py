@@ -203,7 +203,7 @@ class GroupBaths:
         return found
 
     def set_state(self, number: int, state: Sequence[dict[str, Any]]) -> None:
-        """Go on from what `state` returned.
+        """Continue from what `state` returned.
 
         Raises:
             SettingsError: it is of other groups or baths.

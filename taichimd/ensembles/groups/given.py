@@ -17,7 +17,7 @@ from taichimd.system.groups import Groups, of_runs, runs_of
 SOURCE = "source"
 """What a record calls a `Source`."""
 STATE = ("bath", "ledger")
-"""What the record of a bath has of its state; a bath begins anew without them."""
+"""What the record of a bath has of its state; a bath begins again without them."""
 
 
 @dataclass(frozen=True)

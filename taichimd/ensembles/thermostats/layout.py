@@ -1,4 +1,4 @@
-"""What stands where in the arrays `ledger` and `bath` of every thermostat; barostats go on behind it."""
+"""What stands where in the arrays `ledger` and `bath` of every thermostat; barostats continue behind it."""
 
 # The array `ledger`, of whole numbers.
 SEED, FIRST, OPENS, SLOT = range(4)

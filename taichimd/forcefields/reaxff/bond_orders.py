@@ -128,7 +128,7 @@ def bond_orders_function(backend: str, n_kinds: int) -> Any:
                 bonds.atom[A.F3_PART * n + i] = exp(-g2 * delta)
         for _ in range(1):
             if status[GO] == 1 and status[MOST_BONDS] > bonds.width:
-                # The host grows the rows, and the step is done anew.
+                # The host grows the rows, and the step is done again.
                 status[GO], status[HELD] = 0, 1
                 control[OVERFULL + group] = 1
                 control[REBUILD] = 1

@@ -7,8 +7,8 @@ time-reversible Verlet step with weak dissipation moves them (A. M. N. Niklasson
     x(n+1) = 2 x(n) - x(n-1) + kappa (s(n) - x(n)) + alpha sum over k = 0..4 of c_k x(n-k).
 
 A step begins its solve with x and does one iteration of conjugate gradients, whatever is left (K. Nomura et
-al., Comput. Phys. Commun. 192, 91 (2015)). The first five solves go on to the tolerance: their solutions are
-the first auxiliary values.
+al., Comput. Phys. Commun. 192, 91 (2015)). The first five solves continue to the tolerance: their solutions
+are the first auxiliary values.
 
 Place 0 holds the guess of the present solve: an evaluation that is repeated at the same positions has the
 same bits.

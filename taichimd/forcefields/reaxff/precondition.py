@@ -7,7 +7,7 @@ So M is symmetric and positive whatever the rows are. Close atoms are those with
 the user's numbers; an atom with more than `MOST` has a row of its diagonal alone, as if nothing were close.
 The matrix of close atoms has one image of each, which makes the preconditioner worse, not wrong.
 
-Made anew for each evaluation: so it depends on the positions alone.
+Made again for each evaluation: so it depends on the positions alone.
 """
 
 from types import SimpleNamespace

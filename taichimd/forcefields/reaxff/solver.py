@@ -9,8 +9,8 @@ With the residual r = b - H x, z = M^-1 r (`precondition`) and w = H z,
     gamma = r.z,  delta = w.z,  beta = gamma/gamma_old,  alpha = gamma/(delta - beta gamma/alpha_old),
     p = z + beta p,  h = w + beta h,  x = x + alpha p,  r = r - alpha h.
 
-The norm is sqrt(sum of r^2/eta)/|b|. Both columns go on until both are within the tolerance. An iteration is
-five loops: product, sums of pieces (`dots`), what follows from the totals, and two of the preconditioner.
+The norm is sqrt(sum of r^2/eta)/|b|. Both columns continue until both are within the tolerance. An iteration
+is five loops: product, sums of pieces (`dots`), what follows from the totals, and two of the preconditioner.
 """
 
 from functools import cache

@@ -212,7 +212,7 @@ class RadialHistogram:
         return {"counts": self.counts(), "frames": np.array(self.frames)}
 
     def load(self, saved: dict[str, NDArray[Any]]) -> None:
-        """Go on from what `save` gave.
+        """Continue from what `save` gave.
 
         Raises:
             AnalysisError: it is of another histogram.

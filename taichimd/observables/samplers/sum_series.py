@@ -76,7 +76,7 @@ class SumSeries:
         return {"rows": self.rows()}
 
     def load(self, saved: dict[str, NDArray[Any]]) -> None:
-        """Go on from what `save` gave.
+        """Continue from what `save` gave.
 
         Raises:
             AnalysisError: it is of another series.

@@ -1,4 +1,4 @@
-"""Mean square displacement and velocity autocorrelation, accumulated on the device while a run goes on.
+"""Mean square displacement and velocity autocorrelation, accumulated on the device while a run continues.
 
 A ring of time origins holds positions and velocities of earlier samples, by the user's numbers. Each sample
 is compared with every origin that lies within the window, and the squares of displacements and the products
@@ -288,7 +288,7 @@ class TimeCorrelation:
         return saved
 
     def load(self, saved: dict[str, NDArray[Any]]) -> None:
-        """Go on from what `save` gave.
+        """Continue from what `save` gave.
 
         Raises:
             AnalysisError: it is of another window, or of other atoms.

@@ -147,7 +147,7 @@ def test_after_a_jump_the_guess_is_the_last_solution():
 
 
 def test_an_extended_lagrangian_follows_the_solution_with_one_iteration():
-    """After five solves to the tolerance; a jump begins anew. Atoms swing."""
+    """After five solves to the tolerance; a jump begins again. Atoms swing."""
     bench = Bench(box(60, 9.0), tolerance=1e-9, extended=True)
     iterations, errors, place = [], [], 0.1 * np.sin(0.2 * np.arange(61))
     for k in range(60):

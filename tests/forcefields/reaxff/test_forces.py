@@ -115,7 +115,7 @@ def test_charges_are_those_of_a_dense_solve(name):
 
 @pytest.mark.parametrize("constants", ["lammps", "consistent"])
 def test_only_consistent_constants_make_the_energy_stationary(constants):
-    """Charges solved anew at each step of the difference."""
+    """Charges solved again at each step of the difference."""
     atoms = samples.water_dimer()
     engine = engine_of(atoms, "CHO.ffield", constants=constants)
     forces, slope = engine.evaluate().forces, 0.0

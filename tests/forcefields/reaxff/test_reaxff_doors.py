@@ -216,7 +216,7 @@ def test_overlapping_atoms_are_named():
 
 
 def test_charges_that_are_not_found(tmp_path):
-    """At 0.1 angstrom, in a run that comes there, in a relaxation; an engine can go on from another place."""
+    """At 0.1 angstrom, in a run that comes there, in a relaxation; an engine continues from elsewhere."""
     file = soft_oxygen(tmp_path)
     told = r"residual .* charge_tolerance 1\.0e-06.*atoms are too close.*look for overlapping atoms"
     atoms = hydroxyl(0.1)

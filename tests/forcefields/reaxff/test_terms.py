@@ -133,5 +133,5 @@ def test_check_of_a_sum_solves_charges_anew_and_says_so():
     light = LennardJones(pairs={pair: {"epsilon": 0.01, "sigma": 2.0, "cutoff": 6.0} for pair in ("O", "H")})
     found = check_forcefield(load_forcefield(["H2O.ffield", light]), clusters=2)
     assert found.ok
-    assert "charges are solved anew for each difference, with constants=consistent" in str(found)
+    assert "charges are solved again for each difference, with constants=consistent" in str(found)
     assert "charges" not in str(check_forcefield(light, ["O"], clusters=1))
