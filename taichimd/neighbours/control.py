@@ -14,7 +14,7 @@ from taichimd.core.arguments import Array
 
 # The fingerprint of ReaxFF covers the words of both.
 CONTROL = Array("i32", "see `control_size`", "what kernels tell each other and the host")
-GOING_ON = Array("i32", "", "whether a loop on the device continues")
+GOING_ON = Array("i32", "", "whether a loop on the device goes on")
 
 MAX_GROUPS = 16
 """Groups of terms that a force field may have: each has a near list of its own."""
