@@ -1,7 +1,7 @@
 """The search by one thread on a CPU: `RUN` atoms of a stretch at a time, by vector instructions.
 
-All atoms of a run are stored, one after the other: the next one replaces an atom that is not near. A branch on the distance, which no
-processor can foresee, would cost more.
+All atoms of a run are stored, one after the other: the next one replaces an atom that is not near. A branch
+on the distance, which no processor can foresee, would cost more.
 """
 
 from taichimd.core.runtime import DeviceFunction, ti
