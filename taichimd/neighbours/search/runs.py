@@ -43,7 +43,7 @@ def run_function(bins: BinFunctions, how: Search) -> DeviceFunction:
         return found
 
     @ti.func
-    def visit(base, end, offset, cells, code, found, written, limit2, x, row: ti.template()):
+    def visit(base, end, offset, cells, code, found, written, limit2, x, row: ti.template()):  # type: ignore[valid-type]
         """Compare the atoms of a stretch with one atom and store those that are near."""
         here = cells[0] == 0 and cells[1] == 0 and cells[2] == 0
         plain = code & ((1 << row.shift_bits) - 1)
