@@ -1,12 +1,13 @@
 """The backends: the one place that picks the runtime and starts it.
 
-`from taichimd.core.runtime import ti` gives Taichi, or its fork quadrants with TAICHIMD_RUNTIME=quadrants.
+`from taichimd.core.runtime import ti` gives Taichi, or its fork quadrants (`core.chosen`).
 The same kernels run under both; under quadrants CPU and CUDA agree to the last bit, because it does not
 contract a*b+c into a fused multiply-add where the source does not say so.
 """
 
 import os
 import re
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
@@ -44,8 +45,23 @@ os.environ.setdefault("ENABLE_QUADRANTS_HEADER_PRINT", "0")
 # So would a line on the buffer of `print` in kernels, in a notebook; no kernel prints.
 os.environ.setdefault("TI_ENABLE_PYBUF", "0")
 os.environ.setdefault("QD_ENABLE_PYBUF", "0")
+
+
+@contextmanager
+def _without_torch() -> Iterator[None]:
+    """Inside, PyTorch is not found: the runtimes look for it when they load, and its import takes seconds."""
+    if "torch" in sys.modules:
+        yield
+        return
+    sys.modules["torch"] = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        del sys.modules["torch"]
+
+
 try:
-    with quick_frames():
+    with quick_frames(), _without_torch():
         ti: Any = import_module(NAME)
 except ImportError as error:
     raise BackendError(f"runtime '{NAME}' is not installed ({error}); pip install {NAME}") from error

@@ -12,11 +12,10 @@ from taichimd.core.errors import BackendError
 
 @pytest.fixture
 def choose(monkeypatch):
-    """The choice with quadrants installed or not, and so many CUDA devices."""
+    """The choice with quadrants installed or not."""
 
-    def choose(installed, devices, asked=None):
+    def choose(installed, asked=None):
         monkeypatch.setattr(chosen, "find_spec", lambda name: object() if installed else None)
-        monkeypatch.setattr(chosen, "devices", lambda: devices)
         monkeypatch.delenv("TAICHIMD_RUNTIME", raising=False)
         if asked:
             monkeypatch.setenv("TAICHIMD_RUNTIME", asked)
@@ -25,17 +24,35 @@ def choose(monkeypatch):
     return choose
 
 
-def test_quadrants_is_taken_where_it_is_installed_and_a_card_is_there(choose):
-    assert choose(True, 1) == ("quadrants", "it is installed, and a CUDA device was found")
-    name, why = choose(False, 1)
+def test_quadrants_is_taken_where_it_is_installed(choose):
+    assert choose(True) == ("quadrants", "it is installed, and faster than Taichi")
+    name, why = choose(False)
     assert name == "taichi"
     assert "not installed" in why
-    name, why = choose(True, 0)
-    assert name == "taichi"
-    assert "no CUDA device" in why
-    assert choose(True, 1, "taichi") == ("taichi", "TAICHIMD_RUNTIME says so")
+    assert choose(True, "taichi") == ("taichi", "TAICHIMD_RUNTIME says so")
     with pytest.raises(BackendError, match="TAICHIMD_RUNTIME is 'numba', expected 'taichi' or 'quadrants'"):
-        choose(True, 1, "numba")
+        choose(True, "numba")
+
+
+@pytest.mark.once
+def test_torch_is_not_imported_with_the_runtime(tmp_path):
+    (tmp_path / "torch.py").write_text("raise SystemExit('torch was imported')\n", encoding="utf-8")
+    code = """
+import sys
+from ase.build import bulk
+from taichimd import Simulation
+Simulation(bulk("Si", cubic=True).repeat(2), "Si.sw").run(2)
+assert "torch" not in sys.modules
+"""
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_an_untested_version_is_named():
