@@ -171,7 +171,7 @@ def test_a_species_without_samples_is_no_number():
     assert np.isnan(msd[1:]).all()
     with pytest.raises(AnalysisError, match="time correlation with window 0"):
         TimeCorrelation(np.zeros(2, np.int32), 1, 0)
-    with pytest.raises(AnalysisError, match=r"with 100001 origins of 30000 atoms: more than 2\^31 vectors"):
+    with pytest.raises(AnalysisError, match=r"with 100001 origins of 30000 atoms: more than 2\^31 numbers"):
         TimeCorrelation(np.zeros(30_000, np.int32), 1, 100_000)
 
 

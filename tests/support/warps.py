@@ -187,6 +187,7 @@ def _runtime(name):
         loop_config=lambda **options: None,
         cast=lambda value, dtype: np.asarray(value, dtype) if np.ndim(value) else dtype(value),
         bit_cast=_bit_cast,
+        bit_shr=lambda value, places: (int(value) & 0xFFFFFFFF) >> int(places),
         select=lambda condition, yes, no: yes if condition else no,
         min=_of_each(min, np.minimum), max=_of_each(max, np.maximum), sqrt=np.sqrt, floor=np.floor, abs=abs,
         i32=int, i64=int, f64=float, u32=lambda value: int(value) & 0xFFFFFFFF,

@@ -24,10 +24,11 @@ def run_function(bins: BinFunctions, how: Search) -> DeviceFunction:
     """
 
     @ti.func
-    def look_closer(r2, number, row: ti.template()):  # type: ignore[valid-type]
+    def look_closer(r2, number, limit2, row: ti.template()):  # type: ignore[valid-type]
         """Note the atom of a row if another one of the run is on top of it."""
         for k in range(number):
-            if r2[k] < ti.cast(CLOSEST2, how.real):
+            # A list of radius 0 has no entries, and nothing is too close in it.
+            if r2[k] < ti.min(limit2, ti.cast(CLOSEST2, how.real)):
                 ti.atomic_min(row.control[Control.coincident], row.ident[row.i])
 
     @ti.func
@@ -62,7 +63,7 @@ def run_function(bins: BinFunctions, how: Search) -> DeviceFunction:
                 odd |= marks[k]
                 closest = ti.min(closest, r2[k])
             if closest < ti.cast(CLOSEST2, how.real):
-                look_closer(r2, number, row)
+                look_closer(r2, number, limit2, row)
             stored = False
             if ti.static(pages_of(row.entries) == 1):
                 if odd & 1 == 0 and found + RUN <= row.width:
