@@ -125,6 +125,9 @@ class FakeEngine:
         if step is not None:
             self.step = step
 
+    def deformation(self):
+        return None
+
     def bath_state(self):
         return {}
 
