@@ -143,25 +143,6 @@ def test_sllod_does_the_work_of_the_shear_stress():
     assert np.ptp(kept) < 0.02 * gained
 
 
-@pytest.mark.long
-def test_a_barostat_of_the_other_axes_finds_poissons_ratio():
-    """Neighbours alone, with central forces, in a cubic crystal: C11 = 2 C12, so 1/3."""
-    sigma = 3.4
-    atoms = bulk("Ar", cubic=True, a=2**0.5 * 2 ** (1 / 6) * sigma).repeat(3)
-    atoms.set_velocities(np.zeros((len(atoms), 3)))
-    nearest = LennardJones(epsilon=0.0104, sigma=sigma, cutoff=1.35 * sigma, truncation="energy-shifted")
-    sides = BerendsenCell(
-        control="orthorhombic", axes="yz", pressure_coupling_time=200.0, bulk_modulus=3.0, period=5
-    )
-    engine = Engine(atoms, nearest, ensemble=combine(None, sides, Deform(x=5e7)))
-    engine.advance(4000, 5.0 * units.fs)
-    gradient = engine.deformation()[0]
-    strains = np.diag(gradient) - 1.0
-    assert strains[0] == pytest.approx(0.001, rel=1e-3)
-    ratio = -strains[1:] / strains[0]
-    np.testing.assert_allclose(ratio, 1 / 3, atol=0.006)
-
-
 # The same bits.
 
 
@@ -205,7 +186,10 @@ def test_pieces_and_a_restart_have_the_bits_of_one_run(ensemble):
         one.advance(900 - one.step, dt)
         assert_same(one, whole)
     if ensemble is sheared:
-        assert whole.deformation()[0][1, 0] > 0.7
+        # Gradients of the velocity add. As x shrinks at the rate r, F_xy = (1 - r t) ln(1 / (1 - r t)), but for
+        # the error of first order of steps that change the edge by r dt / (1 - r t) = 0.5 % at the end.
+        left = 1 - 9e11 * 900e-15
+        assert whole.deformation()[0][1, 0] == pytest.approx(-left * np.log(left), rel=5e-3)
         assert abs(whole.cell[1, 0]) < 0.7 * whole.cell[0, 0]
 
 
