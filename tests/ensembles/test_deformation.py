@@ -186,8 +186,8 @@ def test_pieces_and_a_restart_have_the_bits_of_one_run(ensemble):
         one.advance(900 - one.step, dt)
         assert_same(one, whole)
     if ensemble is sheared:
-        # Gradients of the velocity add. As x shrinks at the rate r, F_xy = (1 - r t) ln(1 / (1 - r t)), but for
-        # the error of first order of steps that change the edge by r dt / (1 - r t) = 0.5 % at the end.
+        # Gradients of the velocity add. As x shrinks at the rate r, F_xy = (1 - r t) ln(1 / (1 - r t)), but
+        # for the error of first order of steps that change the edge by r dt / (1 - r t) = 0.5 % at the end.
         left = 1 - 9e11 * 900e-15
         assert whole.deformation()[0][1, 0] == pytest.approx(-left * np.log(left), rel=5e-3)
         assert abs(whole.cell[1, 0]) < 0.7 * whole.cell[0, 0]
