@@ -1,8 +1,10 @@
 """Compiled kernels are found by their records, and never by those of other code."""
 
 import os
+import random
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,13 +26,19 @@ def log(tmp_path, monkeypatch):
     monkeypatch.setenv(LOG, str(tmp_path / "log"))
     monkeypatch.setenv(OWN, "1")
 
-    def read():
+    def read(of_line=lambda line: line.split()[0]):
         file = tmp_path / "log"
-        words = [line.split()[0] for line in file.read_text().splitlines()] if file.exists() else []
+        words = [of_line(line) for line in file.read_text().splitlines()] if file.exists() else []
         file.unlink(missing_ok=True)
         return words
 
     return read
+
+
+@pytest.fixture
+def unseen():
+    """A number that no kernel of an earlier run of the tests has captured; its record would be found."""
+    return 1 + random.SystemRandom().random()
 
 
 def _kernel(value, helper=None):
@@ -86,57 +94,53 @@ def test_another_helper_never_meets_old_code(log):
 
 
 @pytest.mark.parametrize("which", ["device", "backend", "flags"])
-def test_records_of_another_device_are_not_those_of_this_one(log, monkeypatch, which):
-    _filled(_kernel(4.5))
-    log()
+def test_records_of_another_device_are_not_those_of_this_one(log, monkeypatch, which, unseen):
+    _filled(_kernel(unseen))
+    _filled(_kernel(unseen))
+    assert log()[-1] == "found"
     setting = warm_start.compile_setting
     monkeypatch.setattr(warm_start, "compile_setting", lambda: setting() | {which: "another"})
-    _filled(_kernel(4.5))
-    assert "found" not in log()
-    monkeypatch.undo()
+    _filled(_kernel(unseen))
+    assert log() == ["new"]
 
 
-def test_a_record_that_cannot_be_read_counts_as_none(log, monkeypatch):
-    _filled(_kernel(5.5))
-    _break_records(lambda text: text[: len(text) // 2])
-    log()
-    assert _filled(_kernel(5.5))[2] == 11.1
+def test_a_record_that_cannot_be_read_counts_as_none(log, unseen):
+    expected = _filled(_kernel(unseen))
+    _break_record(log, lambda text: text[: len(text) // 2])
+    np.testing.assert_array_equal(_filled(_kernel(unseen)), expected)
     assert "found" not in log()
 
 
-def test_a_record_whose_code_is_gone_counts_as_none(log):
-    _filled(_kernel(6.5))
-    _break_records(lambda text: text.replace('"frontend_cache_key":"T', '"frontend_cache_key":"T00'))
-    log()
-    assert _filled(_kernel(6.5))[2] == 13.1
+def test_a_record_whose_code_is_gone_counts_as_none(log, unseen):
+    expected = _filled(_kernel(unseen))
+    _break_record(log, lambda text: text.replace('"frontend_cache_key":"T', '"frontend_cache_key":"T00'))
+    np.testing.assert_array_equal(_filled(_kernel(unseen)), expected)
     assert "found" not in log()
 
 
-def _break_records(change):
-    """Change the records that were written in the last moment."""
+def _break_record(log, change):
+    """Change the only record that was written since the log was read."""
     from quadrants.lang._fast_caching.python_side_cache import PythonSideCache
 
-    folder = PythonSideCache().cache_folder
-    files = sorted((entry for entry in os.scandir(folder)), key=lambda entry: entry.stat().st_mtime)
-    for entry in files[-1:]:
-        with open(entry.path) as file:
-            text = file.read()
-        with open(entry.path, "w") as file:
-            file.write(change(text))
+    ((word, name, _),) = log(str.split)
+    assert word in ("new", "same"), word
+    (file,) = Path(PythonSideCache().cache_folder).glob(f"{name}*.cache.txt")
+    changed = change(text := file.read_text())
+    assert changed != text
+    file.write_text(changed)
 
 
-def test_the_mode_check_traces_and_notices_other_code(log, monkeypatch):
-    _filled(_kernel(7.5))
+def test_the_mode_check_traces_and_notices_other_code(log, monkeypatch, unseen):
+    _filled(_kernel(unseen))
     monkeypatch.setenv(OWN, "check")
-    log()
-    _filled(_kernel(7.5))
-    assert log() == ["same"]
-    _break_records(lambda text: text.replace('"frontend_cache_key":"T', '"frontend_cache_key":"T00'))
+    assert log() == ["new"]
+    _filled(_kernel(unseen))
+    _break_record(log, lambda text: text.replace('"frontend_cache_key":"T', '"frontend_cache_key":"T00'))
     with pytest.raises(StaleRecordError):
-        _filled(_kernel(7.5))
+        _filled(_kernel(unseen))
     assert log() == ["STALE"]
     monkeypatch.setenv(OWN, "1")
-    _filled(_kernel(7.5))  # which mends the record
+    _filled(_kernel(unseen))  # which mends the record
     assert log() == ["STALE"]
 
 
