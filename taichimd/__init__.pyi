@@ -12,6 +12,13 @@ from taichimd.app.thermo_plot import ThermoPlot as ThermoPlot
 from taichimd.batch_calculators import BatchCalculators as BatchCalculators
 from taichimd.batch_calculators import evaluate_many as evaluate_many
 from taichimd.calculator import TaichiMD as TaichiMD
+from taichimd.ensembles.drives.force import Force as Force
+from taichimd.ensembles.drives.indenter import Indenter as Indenter
+from taichimd.ensembles.drives.motion import Drag as Drag
+from taichimd.ensembles.drives.motion import Momentum as Momentum
+from taichimd.ensembles.drives.motion import Move as Move
+from taichimd.ensembles.drives.spring import Spring as Spring
+from taichimd.ensembles.drives.wall import Wall as Wall
 from taichimd.ensembles.groups.source import Source as Source
 from taichimd.ensembles.registry import NVE as NVE
 from taichimd.ensembles.registry import Berendsen as Berendsen

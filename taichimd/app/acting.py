@@ -9,6 +9,7 @@ from ase import Atoms
 
 from taichimd.app.restart import acting_before, same_acting
 from taichimd.core.errors import SettingsError
+from taichimd.ensembles.drives.given import GroupDrive, drive_of_record
 from taichimd.ensembles.groups.given import GroupBath, group_baths, of_record
 from taichimd.io.checkpoint import Checkpoint
 from taichimd.io.structures import read_noted
@@ -26,24 +27,24 @@ class Acting:
 
     Attributes:
         groups: by name; frozen.
-        baths: thermostats and sources of constant power.
+        baths: thermostats, sources of constant power, and drives.
         notes: remarks for the user.
     """
 
     groups: Mapping[str, Numbers] = field(default_factory=dict)
-    baths: list[GroupBath] = field(default_factory=list)
+    baths: list[GroupBath | GroupDrive] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     def record(self) -> dict[str, Any]:
         """What run.json has of it: how many atoms each group has, and the baths."""
-        baths = [{**one.record(), "atoms": len(one.atoms)} for one in self.baths]
+        baths = [one.summary() for one in self.baths]
         return {"groups": {name: len(atoms) for name, atoms in self.groups.items()}, "baths": baths}
 
     def rows(self) -> list[tuple[str, str]]:
         """What the terminal shows of it."""
         of_bath = {one.name for one in self.baths}
         rest = [f"{name} {len(atoms):,}" for name, atoms in self.groups.items() if name not in of_bath]
-        rows = [("bath", one.describe()) for one in self.baths]
+        rows = [("bath" if isinstance(one, GroupBath) else "drive", one.describe()) for one in self.baths]
         return [*rows, ("groups", "atoms: " + ", ".join(rest))] if rest else rows
 
 
@@ -78,12 +79,13 @@ def acting_of_restart(settings: RunSettings, checkpoint: Checkpoint, steps: int)
     atoms, before = checkpoint.atoms(), acting_before(checkpoint)
     kept = {name: of_runs(runs) for name, runs in checkpoint.groups.items()}
     if settings.acting == before:
-        baths = [of_record(one) for one in checkpoint.bath.get("acting", [])]
+        baths: list[GroupBath | GroupDrive] = [of_record(one) for one in checkpoint.bath.get("acting", [])]
+        baths += [drive_of_record(one) for one in checkpoint.bath.get("drives", [])]
         return Acting(Groups(atoms, kept), baths), checkpoint
     same = _selections(before).items() & _selections(settings.acting).items()
     kept = {name: kept[name] for name, _ in same if name in kept}
     acting = _made(settings, atoms, kept, (checkpoint.step, checkpoint.step + steps))
-    bath = {key: value for key, value in checkpoint.bath.items() if key != "acting"}
+    bath = {key: value for key, value in checkpoint.bath.items() if key not in ("acting", "drives")}
     if not same_acting(settings, checkpoint):
         acting.notes.append("baths of groups with other settings begin again, and conserved_eV with them")
     return acting, replace(checkpoint, bath=bath)
@@ -161,7 +163,7 @@ def _made(settings: RunSettings, atoms: Atoms, kept: Mapping[str, Any], ramp: tu
     objects = []
     for item in settings.acting.items:
         known = item.group in groups or item.group in BUILT_IN
-        on = item.name or (item.group if known else names.get(item.group))
+        on = (item.name or (item.group if known else names.get(item.group))) if item.group else None
         objects.append(item.make(on, ramp, {"seed": settings.ensemble.seed}))
     baths, notes = group_baths(objects, groups, fixed)
     return Acting(groups, baths, notes)

@@ -8,6 +8,7 @@ from ase import Atoms
 
 from taichimd.core.one_of_each import is_list, one_of_each
 from taichimd.core.seeds import derived_seed
+from taichimd.ensembles.drives.given import GroupDrive
 from taichimd.ensembles.groups.given import GroupBath, group_baths
 from taichimd.ensembles.registry import NVE, Ensemble, Thermostat
 from taichimd.program.batchable import called, errors_name
@@ -26,8 +27,8 @@ class Given(NamedTuple):
 
 def baths_of_each(
     systems: Sequence[Atoms], acting: Any, groups: Any, fixed: Sequence[Any]
-) -> tuple[list[list[GroupBath]], list[dict[str, Numbers]], list[str]]:
-    """The baths of groups of each system, its groups, and remarks; arguments as of `Simulations`.
+) -> tuple[list[list[GroupBath | GroupDrive]], list[dict[str, Numbers]], list[str]]:
+    """The baths of groups and drives of each system, its groups, and remarks; arguments as of `Simulations`.
 
     A list of lists has those of each system. With one for all, seeds are derived with the system's number.
 
@@ -49,14 +50,17 @@ def baths_of_each(
     return found, named_of_each, told
 
 
-def all_groups(groups: Groups, baths: Sequence[GroupBath]) -> dict[str, Numbers]:
+def all_groups(groups: Groups, baths: Sequence[GroupBath | GroupDrive]) -> dict[str, Numbers]:
     """Groups by name, with those of baths that were given without one."""
-    return {**groups, **{one.name: one.atoms for one in baths if one.name not in groups}}
+    return {
+        **groups,
+        **{one.name: one.atoms for one in baths if one.name not in groups and isinstance(one, GroupBath)},
+    }
 
 
-def _with_own_seed(bath: GroupBath, number: int) -> GroupBath:
+def _with_own_seed(bath: GroupBath | GroupDrive, number: int) -> GroupBath | GroupDrive:
     """A bath with the seed of a system of this number."""
-    if not isinstance(bath.what, Thermostat):
+    if not isinstance(bath, GroupBath) or not isinstance(bath.what, Thermostat):
         return bath
     return replace(bath, what=replace(bath.what, seed=derived_seed(bath.what.seed, {"system": number})))
 

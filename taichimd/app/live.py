@@ -76,10 +76,10 @@ class Observations(Sampler):
         drifting = drift_share(engine.masses, engine.velocities()) > _STILL or engine.moves_centre
         self._moving = engine.n_atoms > 1 and drifting and not run.fixed.any()
         spoilt = [kind.name for kind in kinds if kind.green_kubo]
-        if spoilt and engine.heats():
+        if spoilt and (engine.heats() or engine.drives()):
             raise SettingsError(
-                f"observe = {', '.join(spoilt)}: baths of groups drive the system, and Green-Kubo needs "
-                "equilibrium; observe a run without them"
+                f"observe = {', '.join(spoilt)}: baths of groups, forces or walls drive the system, and "
+                "Green-Kubo needs equilibrium; observe a run without them"
             )
         if spoilt and engine.ensemble.deforms:
             raise SettingsError(

@@ -154,7 +154,7 @@ class ThermoTable(GrowingFile):
             moving = self._moves
         terms = tuple(term_names(simulation.energy_terms())) if self._terms else ()
         charged = simulation.engine.forcefield.charged
-        heats = tuple(heat_names(simulation.heats()))
+        heats = (*heat_names(simulation.heats()), *simulation.thermo().driven)
         deformed = self._deforms = moving and simulation.engine.ensemble.deforms
         return ThermoWriter(self.path, self._drop_from, moving, charged, terms, heats, deformed)
 

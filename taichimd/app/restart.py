@@ -9,6 +9,8 @@ from ase import Atoms
 
 from taichimd.app.simulated_system import SimulatedSystem
 from taichimd.core.errors import CheckpointError, MissingParameterError, SettingsError
+from taichimd.ensembles.drives.given import STATE as STATE_OF_DRIVES
+from taichimd.ensembles.drives.given import GroupDrive, drive_of_record
 from taichimd.ensembles.groups.given import STATE, GroupBath, of_record
 from taichimd.ensembles.registry import Ensemble, ensemble_class
 from taichimd.io.checkpoint import Checkpoint, read_checkpoint
@@ -129,15 +131,21 @@ def redrawn(checkpoint: Checkpoint, settings: RunSettings, steps: int) -> tuple[
         "begin again, and drifts count from here"
     )
     acting = [{k: v for k, v in one.items() if k not in STATE} for one in checkpoint.bath.get("acting", [])]
-    bath = {"acting": acting} if acting else {}
+    bath: dict[str, Any] = {"acting": acting} if acting else {}
+    drives = checkpoint.bath.get("drives", [])
+    if drives:
+        bath["drives"] = [{k: v for k, v in one.items() if k not in STATE_OF_DRIVES} for one in drives]
     return replace(checkpoint, velocities=velocities, bath=bath, observed={}), [note]
 
 
-def acting_of(checkpoint: Checkpoint | None, ensemble: Ensemble) -> list[GroupBath]:
-    """The baths of groups of a checkpoint; none beside an ensemble that acts on all atoms."""
-    if checkpoint is None or ensemble.acts_on or ensemble.moves_cell:
+def acting_of(checkpoint: Checkpoint | None, ensemble: Ensemble) -> list[GroupBath | GroupDrive]:
+    """The drives of a checkpoint; and its baths of groups, unless the ensemble acts on all atoms."""
+    if checkpoint is None:
         return []
-    return [of_record(one) for one in checkpoint.bath.get("acting", [])]
+    drives = [drive_of_record(one) for one in checkpoint.bath.get("drives", [])]
+    if ensemble.acts_on or ensemble.moves_cell:
+        return list(drives)
+    return [*(of_record(one) for one in checkpoint.bath.get("acting", [])), *drives]
 
 
 def resume(engine: "System", checkpoint: Checkpoint, ensemble: Ensemble) -> None:
@@ -148,9 +156,17 @@ def resume(engine: "System", checkpoint: Checkpoint, ensemble: Ensemble) -> None
         velocities=checkpoint.velocities,
         forces=checkpoint.forces,
         step=checkpoint.step,
-        bath=checkpoint.bath if checkpoint.bath and ensemble.goes_on_from(checkpoint.bath) else None,
+        bath=_bath_of(checkpoint, ensemble),
     )
     engine.set_atom_states(checkpoint.states)
+
+
+def _bath_of(checkpoint: Checkpoint, ensemble: Ensemble) -> dict[str, Any] | None:
+    """What goes on of baths and drives."""
+    bath = checkpoint.bath
+    if bath and ensemble.goes_on_from(bath):
+        return bath
+    return {"drives": bath["drives"]} if "drives" in bath else None
 
 
 def set_first_velocities(engine: "System", atoms: Atoms, temperature: float, seed: int) -> None:
@@ -165,7 +181,7 @@ def set_first_velocities(engine: "System", atoms: Atoms, temperature: float, see
     if has_velocities(atoms):
         engine.set_state(velocities=atoms.get_velocities())
     else:
-        engine.set_state(velocities=maxwell_boltzmann(engine.masses, temperature, seed, engine.held))
+        engine.set_state(velocities=maxwell_boltzmann(engine.masses, temperature, seed, engine.still))
 
 
 def first_energy(settings: RunSettings, checkpoint: Checkpoint | None) -> float | None:

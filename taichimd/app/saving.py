@@ -172,7 +172,8 @@ def start_from(
         runs = {**of_atoms.runs(), **{one.name: runs_of(one.atoms) for one in baths}}
         checkpoint = replace(checkpoint, groups=runs)
         remarks += told
-        checkpoint = replace(checkpoint, bath={k: v for k, v in checkpoint.bath.items() if k != "acting"})
+        bath = {k: v for k, v in checkpoint.bath.items() if k not in ("acting", "drives")}
+        checkpoint = replace(checkpoint, bath=bath)
     engine = Engine(
         checkpoint.atoms(folded=True),
         potential,

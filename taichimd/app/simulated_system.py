@@ -85,6 +85,10 @@ class SimulatedSystem(NotCopied):
         found = self.engine.deformation()
         return None if found is None else found[1]
 
+    def drives(self) -> dict[str, dict[str, Any]]:
+        """What each drive has done since the first step, by its name: work, energy, force, and so on."""
+        return self.engine.drives()
+
     @property
     def numbers(self) -> NDArray[Any]:
         """(n,) atomic numbers."""

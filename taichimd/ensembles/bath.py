@@ -18,6 +18,7 @@ from taichimd.core.runtime import ti
 from taichimd.ensembles.barostats import layout as baro
 from taichimd.ensembles.barostats.deformation import DeformedCell
 from taichimd.ensembles.coupling import Coupling, coupling_of
+from taichimd.ensembles.drives.host import Drives
 from taichimd.ensembles.groups.baths import GroupBaths
 from taichimd.ensembles.groups.given import GroupBath
 from taichimd.ensembles.registry import NVE, Ensemble
@@ -42,6 +43,7 @@ class Baths:
             held; None: nowhere.
         driving_force: 1/angstrom, or None.
         acting: baths of groups of each system; None: none.
+        drives: forces, walls and other drives of all systems; None: none.
 
     Raises:
         SettingsError: baths of groups beside something that acts on all atoms; ensembles of several classes,
@@ -63,6 +65,7 @@ class Baths:
         fixed: Sequence[NDArray[np.bool_] | None] | None = None,
         driving_force: tuple[float, float, float] | None = None,
         acting: Sequence[Sequence[GroupBath]] | None = None,
+        drives: Drives | None = None,
     ) -> None:
         self.cells = cells
         self.coupling = self.of_all = _coupling_of_all(ensembles, driving_force)
@@ -75,6 +78,11 @@ class Baths:
             self.coupling = self.groups.coupling
         if any(held is not None and held.ndim == 2 for held in fixed or ()):
             self.coupling = replace(self.coupling, holds=True)
+        if drives is not None:
+            why = why_no_drives(ensembles[0], driving_force, drives)
+            if why:
+                raise SettingsError(why)
+            self.coupling = replace(self.coupling, drives=drives.kinds)
         self.rows: list[Bath] = []
         first = []
         for number, (ensemble, own) in enumerate(zip(ensembles, masses, strict=True)):
@@ -86,7 +94,7 @@ class Baths:
                     "a driving force needs all atoms to move; leave fixed, or driving_force, out"
                 )
             freedom = ensemble.degrees_of_freedom(len(own), n_fixed, held)
-            if self.groups is not None and self.groups.moves_centre(number):
+            if any(one is not None and one.moves_centre(number) for one in (self.groups, drives)):
                 freedom = free_directions(directions(held, len(own)), moves_centre=True)
             bath = Bath(self, number, ensemble, freedom)
             self.rows.append(bath)
@@ -363,6 +371,24 @@ def why_no_groups(ensemble: Ensemble, driving_force: tuple[float, float, float] 
         )
     if driving_force is not None:
         return "a driving force needs a thermostat of all atoms, and has no baths of groups; leave acting out"
+    return None
+
+
+def why_no_drives(
+    ensemble: Ensemble, driving_force: tuple[float, float, float] | None, drives: Drives
+) -> str | None:
+    """Why drives do not go with what acts on all atoms; None if they do."""
+    if driving_force is not None:
+        return (
+            "a driving force measures a conductivity, which other forces, walls and springs change; "
+            "leave acting out"
+        )
+    still = drives.not_with_a_cell()
+    if ensemble.moves_cell and still:
+        return (
+            f"{still} has a place in space, and the ensemble {ensemble.name} moves atoms with the cell; "
+            "use a constant volume"
+        )
     return None
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from taichimd.core.errors import SettingsError
 from taichimd.ensembles.barostats import layout as baro
 from taichimd.ensembles.batch_coupling import of_each_system
+from taichimd.ensembles.drives.arrays import NO_DRIVES, DriveKinds
 from taichimd.ensembles.functions import EnsembleFunctions
 from taichimd.ensembles.groups.functions import group_functions
 from taichimd.ensembles.registry import NVE, BerendsenNPT, CellMotion, Ensemble, Thermostat
@@ -28,6 +29,7 @@ class Coupling:
             than the threads of a warp add up together.
         holds: whether some atoms are held along some directions.
         has_sources, corrects: whether some of these have constant power, and correct positions.
+        drives: kinds of forces, walls and other drives.
     """
 
     kind: type[Ensemble] = NVE
@@ -41,11 +43,17 @@ class Coupling:
     has_sources: bool = False
     corrects: bool = False
     holds: bool = False
+    drives: DriveKinds = NO_DRIVES
 
     @property
     def none(self) -> bool:
         """Whether nothing acts but forces."""
         return not (self.local or self.whole)
+
+    @property
+    def counts_steps(self) -> bool:
+        """Whether something depends on the number of a step."""
+        return not self.none or self.drives.some
 
     @property
     def local(self) -> bool:

@@ -77,6 +77,19 @@ class GroupBath(_Record):
     ledger: Whole | None = None
 
 
+class GroupDrive(_Record):
+    """What a drive of a group is, and remembers."""
+
+    model_config = ConfigDict(extra="forbid")
+    name: str
+    kind: str
+    settings: dict[str, Any]
+    atoms: Annotated[list[tuple[Step, Step]], Field(min_length=1)]
+    own: dict[str, Any] | None = None
+    partner: list[tuple[Step, Step]] | None = None
+    state: dict[str, Any] | None = None
+
+
 class Bath(_Record):
     """What a thermostat or a barostat remembers; or, of Monte Carlo, the chain."""
 
@@ -88,6 +101,7 @@ class Bath(_Record):
     cell: list[FiniteFloat] | None = None
     deformation: list[FiniteFloat] | None = None
     acting: list[GroupBath] | None = None
+    drives: list[GroupDrive] | None = None
     kind: str | None = None
     energy: FiniteFloat | None = None
     homogeneous: FiniteFloat | None = None

@@ -52,6 +52,9 @@ TERM = r"E_\w+_eV"
 HEAT = r"heat_\w+_eV"
 """Likewise, of baths of groups: the energy that each has given to the atoms since the first step."""
 
+DRIVEN = r"(work|energy|force|impulse|place)_\w+_(eV|eV_per_A|eVfs_per_A|A)"
+"""Likewise, of drives: work, energy, force, impulse and place."""
+
 
 def term_names(terms: Mapping[str, float]) -> dict[str, float]:
     """Energies of terms (eV) by names of columns, such as E_lone_pair_eV."""
@@ -73,7 +76,7 @@ class ThermoWriter(AppendedFile):
         moving_cell: whether a new table has the CELL_COLUMNS; one that continues keeps what it has.
         charges: likewise, of the CHARGE_COLUMNS.
         terms: likewise, names of columns of terms (`term_names`).
-        heats: likewise, names of columns of baths (`heat_names`).
+        heats: likewise, names of columns of baths (`heat_names`) and of drives.
         deformed: likewise, of the DEFORMATION_COLUMNS, which come with those of the cell.
 
     Raises:
@@ -142,6 +145,7 @@ class ThermoWriter(AppendedFile):
             "volume_A3": thermo.volume,
             **(terms or {}),
             **heat_names(thermo.heats),
+            **thermo.driven,
         }
         if cell is not None:
             more = [None] * 6 if pressures is None else pressures.tolist()
@@ -182,7 +186,7 @@ def _columns_of(path: Path) -> tuple[str, ...]:
     columns = tuple(header.removesuffix("\n").split(","))
     if (
         header.endswith("\n")
-        and tuple(name for name in columns if not re.fullmatch(f"{TERM}|{HEAT}", name)) in _TABLES
+        and tuple(name for name in columns if not re.fullmatch(f"{TERM}|{HEAT}|{DRIVEN}", name)) in _TABLES
     ):
         return columns
     raise OutputError(f"{path} is not a thermo table of this version; choose another --output")

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from taichimd.core.errors import CapacityError, EvaluationError, SettingsError, TaichimdError
 from taichimd.ensembles.barostats.layout import RAN_AWAY
+from taichimd.ensembles.drives.given import GroupDrive
 from taichimd.ensembles.groups.given import GroupBath
 from taichimd.ensembles.registry import Ensemble
 from taichimd.forcefields.base import ForceField
@@ -41,7 +42,7 @@ class Batch(SteppedSystems):
         ensembles: one for each system, or one for all; NVE if None. One class;
             barostats with one control, axes and period.
         fixed: of each system, as for `Engine`.
-        acting: baths of groups of each system, as for `Engine`.
+        acting: baths of groups and drives of each system, as for `Engine`.
         names: what messages call the systems; None: by their numbers.
 
     Raises:
@@ -67,7 +68,7 @@ class Batch(SteppedSystems):
         decomposition: str = "auto",
         fixed: Sequence[NDArray[np.bool_] | None] | None = None,
         names: Sequence[str] | None = None,
-        acting: Sequence[Sequence[GroupBath]] | None = None,
+        acting: Sequence[Sequence[GroupBath | GroupDrive]] | None = None,
     ) -> None:
         if not systems:
             raise SettingsError("a batch of no systems: give one structure or more")
@@ -157,6 +158,8 @@ class Batch(SteppedSystems):
         self.baths.rows[number].stop()
         if self.baths.groups is not None:
             self.baths.groups.stop(number)
+        if self.drives is not None:
+            self.drives.stop(number)
         self.cells.set({number: cell})
         self.cells.rest(number)
         self.forget()

@@ -9,6 +9,7 @@ from taichimd.core.arguments import Kernel, Selection, View, device_helper, kern
 from taichimd.core.runtime import DeviceFunction, ti
 from taichimd.ensembles.bath_arrays import BatchBathArrays, GroupBathArrays
 from taichimd.ensembles.coupling import coupling_functions
+from taichimd.ensembles.drives.functions import DriveFunctions, drive_functions
 from taichimd.ensembles.functions import EnsembleFunctions
 from taichimd.ensembles.moving_cell import CellFunctions, cell_functions
 from taichimd.enumerate.group import GroupFunctions, GroupView, view
@@ -31,7 +32,7 @@ class StepView(View):
     Attributes:
         n: number of atoms. dt: time step, internal units. reach: `Reach`. atoms: `Atoms`.
         shifts, shift_bits: of the images. listed_at: positions from which displacements count.
-        control, ledger, bath, cells, held: see there. sort: `Sorted`, in loops on the device.
+        control, ledger, bath, cells, held, drives: see there. sort: `Sorted`, in loops on the device.
         groups: `GroupView`s. out: where the forces of a single group go.
     """
 
@@ -56,7 +57,7 @@ def step_view(system: Any, groups: Any, dt: Any = 0, sort: Any = None) -> StepVi
     return StepView(
         n=atoms.n, dt=dt, reach=system.reach, atoms=atoms, shifts=verlet.shifts, shift_bits=verlet.shift_bits,
         listed_at=system.listed_at, control=system.control, ledger=ledger,
-        bath=values, cells=system.cells, held=system.held, sort=sort, groups=groups,
+        bath=values, cells=system.cells, held=system.held, drives=system.drives, sort=sort, groups=groups,
         out=Outputs(force=atoms.force),
     )  # fmt: skip
 
@@ -77,6 +78,7 @@ class CompiledGroups:
         cut: near lists of all groups that are fit for the positions; takes `forces` or `of_evaluations`.
         close_cuts: ends cuts. unfit: whether near lists have too little room.
         thermostat, box: functions of what acts on atoms, and of the cell. flags: which steps are to be done.
+        drives: functions of drives, or None.
         tally: what of the virial steps need (`enumerate.reproducible_sum`).
         views: makes `GroupView`s of a kernel's arguments, at its compilation.
     """
@@ -91,6 +93,7 @@ class CompiledGroups:
     flags: PassFunctions
     tally: int
     views: Callable[..., list[GroupView | None]]
+    drives: DriveFunctions | None = None
 
 
 @cache
@@ -162,8 +165,9 @@ def compiled_groups(variant: Variant) -> CompiledGroups:
 
     flags = pass_functions(coupling, thermostat, box, near_list, unroll)
     return CompiledGroups(
-        forces, of_evaluations, cut, close_cuts, unfit, thermostat, box, flags, tally, views
-    )
+        forces, of_evaluations, cut, close_cuts, unfit, thermostat, box, flags, tally, views,
+        drive_functions(coupling.drives, variant.real, variant.on_gpu) if coupling.drives.some else None,
+    )  # fmt: skip
 
 
 def only(k: int, things: Sequence[Any]) -> tuple[Any, ...]:

@@ -10,6 +10,7 @@ from taichimd.core.arrays import Array
 from taichimd.core.errors import EvaluationError
 from taichimd.core.runtime import blocks_for, grid, literals, ti
 from taichimd.ensembles.bath import Baths
+from taichimd.ensembles.drives.host import Drives
 from taichimd.ensembles.held import hold_kernel
 from taichimd.enumerate.evaluator import ENERGY, REST
 from taichimd.enumerate.outputs import Outputs, outputs_for
@@ -37,6 +38,7 @@ class Device:
         baths: thermostats and barostats, with the cells.
         fused: whether forces of a single group go straight to velocities, or each pass has loops of its own.
         with_lists: whether lists are made at once; else when something needs them.
+        drives: forces, walls and other drives, or None.
 
     Attributes:
         state, baths: as given. cells: of the baths.
@@ -48,6 +50,7 @@ class Device:
         listed: called whenever lists were made, before anything reads them; or None.
         degree: see `Evaluator`.
         meanwhile: called while the device does steps, or None; it must not wait for the device.
+        step: number of the step of the present positions.
     """
 
     listed: Callable[[], None] | None = None
@@ -61,13 +64,16 @@ class Device:
         *,
         fused: bool = True,
         with_lists: bool = True,
+        drives: Drives | None = None,
     ) -> None:
         self.state, self.baths, self.cells = state, baths, baths.cells
+        self.drives = drives if drives is not None and drives.kinds.some else None
+        self.step = 0
         self.groups = groups = choice.groups(state.n, choice.pages(state, baths.cells.frames))
         self._blocks = blocks_for(state.n * max(group.threads_per_atom for group in groups))
         variant = Variant(
             groups, state.real, state.term, choice.backend, blocks=self._blocks, coupling=baths.coupling,
-            few=choice.backend == "cpu" and state.n <= FEW and baths.coupling.none,
+            few=choice.backend == "cpu" and state.n <= FEW and not baths.coupling.counts_steps,
         )  # fmt: skip
         split = not fit(**variant.of_pass)
         self.unroll = 1 if split else steps_per_pass(choice.backend, state.n, groups, baths.coupling)
@@ -96,7 +102,7 @@ class Device:
         near, control = self.lists.near, self.lists.control
         self._arrays = SystemTables(
             state, self.lists.verlet, self.lists.listed_at, near, control, baths.arrays,
-            self.cells.arrays, self.reach, state.held,
+            self.cells.arrays, self.drives, self.reach, state.held,
         )  # fmt: skip
         if with_lists:
             self.settle()
@@ -183,16 +189,21 @@ class Device:
 
     # Forces.
 
-    def queue_forces(self, timestep: float = 0.0, want: int = ALL) -> None:
+    def queue_forces(self, timestep: float = 0.0, want: int = ALL, at: int | None = None) -> None:
         """Queue one call of `finish`; does not wait for it.
 
-        It does nothing with an outdated list or, with a time step, where a run is not at its end.
+        It does nothing with an outdated list. With a time step it does nothing before the end of a run, at
+        the step `at`.
         """
         self._queue_groups(END if timestep > 0.0 else ANY_TIME, want)
         evaluate = self._run.evaluate
         if want not in (ALL, ENERGY, REST):
             evaluate = evaluation_kernels(self._variant.outside_steps, want).evaluate
         self.call(evaluate, self.system(), self._total, self._group_outputs, int(timestep > 0.0))
+        if self.drives is not None and want not in (ENERGY, REST):
+            kernels = self.drives.kernels
+            add = kernels.end_run if timestep > 0.0 else kernels.add_forces
+            self.call(add, self.state, self.lists.control, self.drives, self.step if at is None else at)
         if timestep > 0.0:
             self.call(self._run.last_kick, self._arrays, timestep)
             self.hold()
@@ -327,6 +338,11 @@ class Device:
         found = (one.bonds(self.call, self.lists.verlet) for one in self.evaluators)
         return next((table for table in found if table is not None), None)
 
+    def measure_drives(self) -> None:
+        """Queue energies of drives, and forces on them, of the present positions."""
+        if self.drives is not None:
+            self.call(self.drives.kernels.measure, self.state, self.drives, self.step)
+
     # Steps.
 
     def steps(
@@ -347,7 +363,7 @@ class Device:
                 if calls:
                     self.step_batch(timestep, calls)
                 # Behind steps of which the host does not know yet whether they end the run: it waits once.
-                self.queue_forces(timestep)
+                self.queue_forces(timestep, at=first + number)
                 if self.meanwhile is not None:
                     self.meanwhile()
             except EvaluationError as error:
@@ -363,7 +379,8 @@ class Device:
                 lists.count(seen.done - done)
             done, blown = seen.done, seen.blown
             # First: positions that diverged would not fit a list.
-            yield first + 1 + done, blown
+            self.step = first + 1 + done
+            yield self.step, blown
             self.forces_known = self.evaluated = done == to_do and not seen.rebuild and blown == NONE
             renew()
         if self.baths.coupling.ends(first + number):

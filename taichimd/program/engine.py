@@ -7,6 +7,7 @@ import numpy as np
 from ase import Atoms
 from numpy.typing import NDArray
 
+from taichimd.ensembles.drives.given import GroupDrive
 from taichimd.ensembles.groups.given import GroupBath
 from taichimd.ensembles.registry import Ensemble
 from taichimd.forcefields.base import ForceField
@@ -42,7 +43,7 @@ class Engine(System):
             atom gets the term W_i^T F_e, in `forces()`, too. It needs a thermostat.
         fixed: (n,) bool, True where an atom stays in place (in a moving cell: keeps its fractional
             coordinates); None: all move. Constraints of `atoms` play no part: see `system.constraints`.
-        acting: baths of groups of atoms (`ensembles.groups.given.group_baths`), in NVE alone.
+        acting: baths of groups of atoms (`ensembles.groups.given.group_baths`), in NVE alone; and drives.
 
     Raises:
         StructureError: no atoms, positions that are not finite, coincident atoms, no volume along the
@@ -77,7 +78,7 @@ class Engine(System):
         driving_force: tuple[float, float, float] | None = None,
         decomposition: str = "auto",
         fixed: NDArray[np.bool_] | None = None,
-        acting: Sequence[GroupBath] | None = None,
+        acting: Sequence[GroupBath | GroupDrive] | None = None,
     ) -> None:
         systems = SteppedSystems(
             [atoms], forcefield, backend=backend, precision=precision, skin=skin,

@@ -37,6 +37,11 @@ def spent(step: int, what: str) -> BlowUpError:
     return BlowUpError(f"at step {step} {what}, which is too little for one step; {cure}", step, 0)
 
 
+def behind_a_wall(step: int, atom: int) -> BlowUpError:
+    """The error of a run in which an atom has passed a wall."""
+    return exploded(step, f"atom {atom} is behind a wall, where its energy is not defined", atom)
+
+
 def exploded(step: int, what: str, atom: int, cure: str = _CURE) -> BlowUpError:
     """The error of a run that exploded at a step."""
     return BlowUpError(f"the run exploded at step {step}: {what}; {cure}", step, atom)

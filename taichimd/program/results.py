@@ -85,6 +85,7 @@ class Thermo:
             None where nothing is conserved (weak coupling of the cell, driving force).
         charge_iterations: of the charge equilibration of this step, or None of a force field without charges.
         heats: energy that each bath of a group has given to the atoms since the first step, by its name.
+        driven: of drives, by names of columns: work, energy, force, impulse and place.
     """
 
     step: int
@@ -97,6 +98,7 @@ class Thermo:
     conserved: float | None
     charge_iterations: int | None = None
     heats: Mapping[str, float] = field(default_factory=dict)
+    driven: Mapping[str, float] = field(default_factory=dict)
 
     def facts(self) -> list[tuple[str, str]]:
         """Names and values with units, for a table."""

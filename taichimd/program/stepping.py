@@ -37,20 +37,26 @@ class SteppedSystems(Systems):
         if self.baths.groups is not None:
             self.baths.groups.check_timestep(timestep)
         last = self.step + n_steps
+        if self.drives is not None:
+            self.drives.check_time(last, float(timestep))
+            self.drives.begin(self.step, float(timestep), self.device.measure_drives)
         while self.step < last and self.alive:
             flips = [k for k in self.baths.flips(self.step, float(timestep)) if k in self.alive]
             if flips and flip_sheared(self.state, self.cells, flips, self.pbc):
                 self.forget()
                 self.device.folded()
             folds = self.alive if is_time(self.step) else flips
-            if folds and fold_far_atoms(self.state, self.cells, folds):
-                self.forget()
-                self.device.folded()
+            if folds:
+                self._fold(folds)
             if self.baths.coupling.deforms:
                 self._begin_deformation(float(timestep))
-            # A piece ends where atoms may be folded or cells flipped next: pieces do not change the bits.
+            # A piece ends where atoms may be folded, cells flipped or momentum removed next: pieces do not
+            # change the bits.
             end = min(last, next_look(self.step), self.baths.next_flips(self.step, float(timestep)))
-            self._advance(end - self.step, float(timestep))
+            removal = None if self.drives is None else self.drives.next_removal(self.step)
+            self._advance(min(end, removal or end) - self.step, float(timestep))
+            if self.step == removal:
+                self._remove_momentum()
 
     def _begin_deformation(self, timestep: float) -> None:
         """Begin the deformations of cells that no action has come before."""
@@ -76,9 +82,36 @@ class SteppedSystems(Systems):
                     self.stop_spent()
                 elif blown != NONE:
                     self.diverged(blown, timestep)
-            if self.baths.coupling.has_sources:
+            if self.baths.coupling.has_sources or self.baths.coupling.drives.fails:
                 self.stop_spent()
         self.forget()
+
+    def _fold(self, folds: list[int]) -> None:
+        """Fold far atoms of these systems; drives that know places go with them."""
+        if self.drives is None:
+            if fold_far_atoms(self.state, self.cells, folds):
+                self.forget()
+                self.device.folded()
+            return
+        before = self.state.get("pos")
+        self.drives.before_folding(self.device.measure_drives)
+        if fold_far_atoms(self.state, self.cells, folds):
+            self.forget()
+            by = self.state.get("pos") - before
+            for number in folds:
+                self.drives.folded(number, by[self.state.parts[number]], self.device.measure_drives)
+            self.device.folded()
+
+    def _remove_momentum(self) -> None:
+        """Take away the momentum of the systems whose turn it is."""
+        assert self.drives is not None
+        new = {}
+        for number in self.alive:
+            if self.drives.removes(number, self.step):
+                part = self.state.parts[number]
+                x, v = self.vectors("pos")[part], self.vectors("vel")[part]
+                new[number] = self.drives.remove(number, self.step, self.masses[number], x, v)
+        self.set_vectors("vel", new)
 
     def _renew(self) -> None:
         """Bring lists up to date; a system with atoms on top of each other has diverged."""
@@ -99,6 +132,10 @@ class SteppedSystems(Systems):
         if self.baths.groups is not None:
             for number, (step, what) in self.baths.groups.take_failures().items():
                 self.stop(number, explosion.spent(step, what))
+        behind = None if self.drives is None else self.drives.take_failures()
+        if behind is not None:
+            number = self.system_of(behind)
+            self.stop(number, explosion.behind_a_wall(self.step, behind - int(self.state.firsts[number])))
 
     def diverged(self, blown: int, timestep: float) -> None:
         """Stop the systems whose atoms have gone too far in one step, or whose cell has.

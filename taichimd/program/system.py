@@ -1,6 +1,6 @@
 """One of several systems on the device, as a simulation and its observers see it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import fsum
 from typing import Any
 
@@ -39,6 +39,7 @@ class System(NotCopied):
         systems, number: whose it is.
         n_atoms, symbols, masses, pbc, fixed, ensemble, forcefield, precision, decomposition, backend: as of
             `Engine`. held: (n,) or (n, 3), as given for `fixed`, which has atoms held along all directions.
+        still: the same with atoms that a drive moves, which no force moves.
     """
 
     instead = "make another batch"
@@ -47,6 +48,7 @@ class System(NotCopied):
         self.systems, self.number = systems, number
         self.symbols, self.masses = systems.symbols[number], systems.masses[number]
         self.pbc, self.held = systems.pbc[number], systems.fixed[number]
+        self.still = systems.still[number]
         self.fixed = None if self.held is None or not wholly(self.held).any() else wholly(self.held)
         self.n_atoms, self._part = len(self.symbols), systems.state.parts[number]
         self._bath = systems.baths.rows[number]
@@ -94,7 +96,14 @@ class System(NotCopied):
     def velocities(self) -> Array:
         """(n, 3) angstrom per internal time unit (ASE's)."""
         stopped = self.systems.stopped.get(self.number)
-        return of_free(self._vectors("vel"), self.held) if stopped is None else stopped.velocities.copy()
+        if stopped is not None:
+            return stopped.velocities.copy()
+        found = of_free(self._vectors("vel"), self.still)
+        for atoms, velocity in (
+            [] if self.systems.drives is None else self.systems.drives.velocity_of(self.number)
+        ):
+            found[atoms] = velocity
+        return found
 
     def forces(self) -> Array:
         """(n, 3) eV/angstrom at the present positions, of fixed atoms, too."""
@@ -167,14 +176,14 @@ class System(NotCopied):
         if velocities is not None:
             velocities = np.asarray(velocities, float)
             check_vectors(velocities, self.n_atoms, "velocity", "velocities")
-            systems.set_vectors("vel", {number: of_free(velocities, self.held)})
+            systems.set_vectors("vel", {number: of_free(velocities, self.still)})
         if forces is not None:
             check_shape(np.asarray(forces), self.n_atoms, "forces")
             # Of several systems they are known only if those of all are: they are computed, the same bits.
             if not systems.state.batch:
                 systems.set_vectors("force", {number: np.asarray(forces, float)})
         if step is not None:
-            systems.go_to(step)
+            systems.go_to(step, forces is not None)
         if bath is not None:
             systems.set_bath(number, bath)
 
@@ -193,13 +202,21 @@ class System(NotCopied):
 
     def bath_state(self) -> dict[str, Any]:
         """What a thermostat remembers from step to step, for a checkpoint; empty in NVE."""
-        return self._bath.state()
+        found, drives = self._bath.state(), self.systems.drives
+        if drives is not None and drives.of_system(self.number):
+            found["drives"] = drives.state(self.number)
+        return found
 
     @property
     def moves_centre(self) -> bool:
         """Whether noise moves the centre of mass."""
         groups = self.systems.baths.groups
-        return self.ensemble.moves_centre or (groups is not None and groups.moves_centre(self.number))
+        drives = self.systems.drives
+        return (
+            self.ensemble.moves_centre
+            or (groups is not None and groups.moves_centre(self.number))
+            or (drives is not None and drives.moves_centre(self.number))
+        )
 
     def heats(self) -> dict[str, float]:
         """Energy that each bath of a group has given to the atoms since the first step, eV, by its name."""
@@ -212,6 +229,27 @@ class System(NotCopied):
         strain along x, and row y, column x is the shear xy.
         """
         return self._bath.deformation()
+
+    def drives(self) -> dict[str, dict[str, Any]]:
+        """What each drive has done since the first step, by its name.
+
+        Returns:
+            Of each: "work" and "energy" (eV), "force" on what drives (three, eV/Å), "push" on a wall,
+            "impulse" on a wall that reflects (eV fs/Å), "place" of an indenter (three, Å),
+            as far as it has them.
+        """
+        found: dict[str, dict[str, Any]] = {}
+        drives = self.systems.drives
+        if drives is None:
+            return found
+        results, time = self.systems.drive_results(self.number), drives.time(self.step)
+        for drive in drives.of_system(self.number):
+            one = results[drive.name]
+            names = {*drive.what.columns(), "work"}
+            if "place" in names:
+                one = one | {"place": (one["point"] + one["velocity"] * time).tolist()}
+            found[drive.name] = {name: one[name] for name in sorted(names)}
+        return found
 
     def atom_values(self) -> dict[str, Array]:
         """What a frame shows of each atom, (n,) each, by name: states of contributions, charges (e)."""
@@ -268,8 +306,30 @@ class System(NotCopied):
         conserved = None if received is None else potential + kinetic + received
         if conserved is not None and heats:
             conserved -= fsum(heats.values())
+        drives = self.drives()
+        if conserved is not None and drives:
+            conserved += fsum(one.get("energy", 0.0) - one["work"] for one in drives.values())
         totals = self.step, potential, kinetic, temperature, pressure, volume, stress, conserved
-        return Thermo(*totals, self.systems.charge_iterations(), heats)
+        return Thermo(*totals, self.systems.charge_iterations(), heats, self._driven(drives))
+
+    def _driven(self, drives: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
+        """What tables have of drives, by names of columns."""
+        found: dict[str, float] = {}
+        given = [] if self.systems.drives is None else self.systems.drives.of_system(self.number)
+        for drive in given:
+            for name in drive.what.columns():
+                value = drives[drive.name][name]
+                if name in ("force", "place"):
+                    unit = "eV_per_A" if name == "force" else "A"
+                    found |= {
+                        f"{name}_{drive.name}_{axis}_{unit}": v for axis, v in zip("xyz", value, strict=True)
+                    }
+                else:
+                    word, unit = {"push": ("force", "eV_per_A"), "impulse": ("impulse", "eVfs_per_A")}.get(
+                        name, (name, "eV")
+                    )
+                    found[f"{word}_{drive.name}_{unit}"] = value
+        return found
 
     def pressures(self) -> Array | None:
         """Pressure along xx, yy, zz, yz, xz, xy, with the kinetic part, (6,) GPa.
@@ -315,13 +375,13 @@ class System(NotCopied):
         if self._extract is None:
             species = sorted(set(self.symbols))
             kinds = np.array([species.index(symbol) for symbol in self.symbols], np.int32)
-            self._extract = Extract(State(kinds, self.masses, self.precision, self.fixed))
+            self._extract = Extract(State(kinds, self.masses, self.precision, self.still))
         take(*self._extract.take(state, outputs, self._part.start))
 
     # Time.
 
-    def recorder(self) -> Recorder:
-        """What has totals of all systems reported later."""
+    def recorder(self) -> Recorder | None:
+        """What has totals of all systems reported later; None: they are reported at once."""
         return self.systems.recorder()
 
     def advance(self, n_steps: int, timestep: float) -> None:

@@ -22,6 +22,10 @@ from taichimd.core.one_of_each import one_of_each
 from taichimd.core.runtime import start, ti
 from taichimd.ensembles.barostats.base import CellMotion
 from taichimd.ensembles.bath import Baths, why_not_held
+from taichimd.ensembles.drives.force import Force
+from taichimd.ensembles.drives.given import GroupDrive
+from taichimd.ensembles.drives.host import Drives
+from taichimd.ensembles.drives.motion import Move
 from taichimd.ensembles.groups.given import GroupBath
 from taichimd.ensembles.registry import NVE, Ensemble
 from taichimd.forcefields.base import ForceField
@@ -95,7 +99,7 @@ class Systems(NotCopied):
         decomposition: str = "auto",
         fixed: Sequence[NDArray[np.bool_] | None] | None = None,
         driving_force: tuple[float, float, float] | None = None,
-        acting: Sequence[Sequence[GroupBath]] | None = None,
+        acting: Sequence[Sequence[GroupBath | GroupDrive]] | None = None,
     ) -> None:
         check_options(precision, skin)
         self.forcefield = accepted(forcefield, precision, decomposition, driving_force is not None)
@@ -131,17 +135,24 @@ class Systems(NotCopied):
                 why = why_not_held(self.fixed[-1], ensemble)
                 if why:
                     raise SettingsError(why)
+        baths, given = _sorted_out(acting or [[]] * len(systems))
+        self.still = [_held(*each) for each in zip(self.fixed, given, self.symbols, strict=True)]
         self.decomposition = choose(decomposition, terms, all_pairs, self.backend)
         self.state = state = State(
             _joined(kinds_of(atoms.numbers, species) for atoms in systems),
             _joined(self.masses),
             precision,
-            _joined(directions(f, len(m)) for m, f in zip(self.masses, self.fixed, strict=True)),
+            _joined(directions(f, len(m)) for m, f in zip(self.masses, self.still, strict=True)),
             sizes=[len(atoms) for atoms in systems],
         )
         vectors = [atoms.cell.array for atoms in systems]
         self.cells = Cells(vectors, self.pbc, state.system if state.batch else None)
-        self.baths = Baths(each, self.masses, self.cells, self.fixed, driving_force, acting)
+        self.drives: Drives | None = None
+        if any(given):
+            self._check_drives(given)
+            x = [atoms.positions for atoms in systems]
+            self.drives = Drives(given, state, self.masses, x, vectors, self.pbc, self.backend)
+        self.baths = Baths(each, self.masses, self.cells, self.still, driving_force, baths, self.drives)
         for number, (ensemble, cell) in enumerate(zip(each, vectors, strict=True)):
             if isinstance(ensemble, CellMotion):
                 with self.named(number):
@@ -150,7 +161,7 @@ class Systems(NotCopied):
                     bath.check_sums(wanted, bath.freedom * units.KB * ensemble.bath_temperature)
         state.set("pos", _joined(atoms.positions for atoms in systems))
         state.set(
-            "vel", _joined(of_free(a.get_velocities(), f) for a, f in zip(systems, self.fixed, strict=True))
+            "vel", _joined(of_free(a.get_velocities(), f) for a, f in zip(systems, self.still, strict=True))
         )
         self.step = 0
         self.alive = list(range(len(systems)))
@@ -162,7 +173,7 @@ class Systems(NotCopied):
         outer = None if skin is None else float(skin)
         choice = Choice(bounds, chosen, self.backend, all_pairs, outer, batch=state.batch)
         with self.evaluating():
-            self.device = Device(state, choice, self.baths, fused=self._fused)
+            self.device = Device(state, choice, self.baths, fused=self._fused, drives=self.drives)
 
     def _bind(self, of_each: Sequence[tuple[str, ...]]) -> tuple[tuple[Bound, ...], list[str]]:
         """The force field for the elements of each system; an error names the first that it does not know."""
@@ -180,6 +191,15 @@ class Systems(NotCopied):
         check_neighbours(forcefield.list_cutoff, many_body, frame, atoms.positions)
         if forcefield.enumeration == "all-pairs":
             check_all_pairs(frame, forcefield.cutoff, many_body)
+
+    def _check_drives(self, given: Sequence[Sequence[GroupDrive]]) -> None:
+        """Refuse drives that do not suit the force field."""
+        for drive in (one for own in given for one in own):
+            if self.forcefield.charged and isinstance(drive.what, Force) and drive.what.quantity == "field":
+                raise SettingsError(
+                    f"the electric field {drive.name} acts on fixed charges, and {self.forcefield.name} "
+                    "finds charges anew in each step, without the field; use a potential without charges"
+                )
 
     def named(self, number: int) -> AbstractContextManager[None]:
         """Errors within are of this system; those of a batch have its name."""
@@ -202,6 +222,8 @@ class Systems(NotCopied):
     def forget(self) -> None:
         """The state has changed."""
         self._seen.clear()
+        if self.drives is not None:
+            self.drives.forget()
 
     def vectors(self, name: str) -> Array:
         """(n, 3) of all systems: "pos", "vel" or "force"."""
@@ -230,9 +252,9 @@ class Systems(NotCopied):
             self._row_room = RowRoom(self)
         return self._row_room
 
-    def recorder(self) -> Recorder:
-        """What has totals reported later; on a GPU, while it does the next steps."""
-        return Recorder(self, while_busy=self.backend == "cuda")
+    def recorder(self) -> Recorder | None:
+        """What has totals reported later, on a GPU while it does the next steps; None beside drives."""
+        return None if self.drives is not None else Recorder(self, while_busy=self.backend == "cuda")
 
     def charge_iterations(self) -> int | None:
         """Iterations of the last charge equilibration; None without charges."""
@@ -314,7 +336,10 @@ class Systems(NotCopied):
             SettingsError: the state of another ensemble.
         """
         before = self.cells.vectors(number)
-        self.baths.rows[number].set_state(state)
+        if self.drives is not None and "drives" in state:
+            self.drives.set_state(number, state["drives"])
+        if "ensemble" in state:
+            self.baths.rows[number].set_state(state)
         self.forget()
         if self.baths.moves_cell:
             self.device.acted()
@@ -339,11 +364,20 @@ class Systems(NotCopied):
         self.forget()
         self.device.jumped(False)
 
-    def go_to(self, step: int) -> None:
-        """Another step counter."""
+    def go_to(self, step: int, forces_known: bool = False) -> None:
+        """Another step counter; forces of drives may be others there, unless they are known."""
         if step != self.step:
+            if self.drives is not None and not forces_known:
+                self.device.forces_known = self.device.evaluated = False
             self.baths.leave(self.step)
-            self.step = step
+            self.step = self.device.step = step
+
+    def drive_results(self, number: int) -> dict[str, dict[str, Any]]:
+        """What each drive of a system has done, by name (`Drives.found`)."""
+        if self.drives is None:
+            return {}
+        self.evaluate()
+        return self.drives.found(number, self.device.measure_drives)
 
     def warm_up(self) -> float:
         """Compile what a run needs without changing the state; returns the seconds it took."""
@@ -358,6 +392,26 @@ class Systems(NotCopied):
     def synchronize(self) -> None:
         """Wait for the device."""
         ti.sync()
+
+
+def _sorted_out(
+    acting: Sequence[Sequence[GroupBath | GroupDrive]],
+) -> tuple[list[list[GroupBath]], list[list[GroupDrive]]]:
+    """The baths of groups and the drives of each system."""
+    baths = [[one for one in own if isinstance(one, GroupBath)] for own in acting]
+    return baths, [[one for one in own if isinstance(one, GroupDrive)] for own in acting]
+
+
+def _held(
+    fixed: NDArray[np.bool_] | None, drives: Sequence[GroupDrive], symbols: Sequence[str]
+) -> NDArray[np.bool_] | None:
+    """(n,) or (n, 3) what no force moves: fixed atoms, and those that a drive moves; None: nothing."""
+    moved = [drive.atoms for drive in drives if isinstance(drive.what, Move)]
+    if not moved:
+        return fixed
+    held = np.zeros(len(symbols), bool) if fixed is None else fixed.copy()
+    held[np.concatenate(moved)] = True
+    return held
 
 
 def _joined(parts: Iterable[Any]) -> NDArray[Any]:

@@ -7,6 +7,7 @@ from taichimd.core.arguments import Array, Bundle, Number, Selection, types_of
 from taichimd.core.runtime import DEVICE_LOOPS
 from taichimd.ensembles.bath_arrays import BatchBathArrays, BathArrays, GroupBathArrays
 from taichimd.ensembles.coupling import Coupling
+from taichimd.ensembles.drives.arrays import DriveArrays
 from taichimd.ensembles.held import HELD
 from taichimd.enumerate.group import Group
 from taichimd.enumerate.outputs import Outputs
@@ -37,6 +38,7 @@ class SystemTables(Bundle):
     control: Any = CONTROL
     bath: Any = BathArrays
     cells: Any = CellArrays
+    drives: Any = DriveArrays
     reach: Any = Reach
     held: Any = HELD
 
@@ -155,7 +157,7 @@ class Variant:
     @property
     def bath(self) -> type[Bundle] | None:
         """The arrays of what acts besides forces, if something does."""
-        if self.coupling.none and not self.coupling.driven:
+        if not self.coupling.counts_steps and not self.coupling.driven:
             return None
         if self.coupling.rows:
             return GroupBathArrays
@@ -178,5 +180,6 @@ class Variant:
             "bath": self.bath,
             "cells": self.cells(),
             "held": HELD if self.coupling.holds else None,
+            "drives": DriveArrays if self.coupling.drives.some else None,
         }
         return SystemTables.only(**(parts | others))

@@ -42,6 +42,7 @@ class Acts:
 
 
 _THERMOSTATS = "taichimd.ensembles.thermostats."
+_DRIVES = "taichimd.ensembles.drives."
 ACTS: dict[str, Acts] = {
     "bath": Acts(
         {
@@ -54,6 +55,17 @@ ACTS: dict[str, Acts] = {
         example="hot:langevin,temperature=320",
     ),
     "source": Acts({"source": "taichimd.ensembles.groups.source:Source"}, example="hot:power=0.5"),
+    "force": Acts({"force": _DRIVES + "force:Force"}, example="tip:force=0,0,0.05"),
+    "spring": Acts({"spring": _DRIVES + "spring:Spring"}, example="base:constant=2"),
+    "wall": Acts({"wall": _DRIVES + "wall:Wall"}, needs_group=False, example='"room=z > 0"'),
+    "indenter": Acts(
+        {"indenter": _DRIVES + "indenter:Indenter"},
+        needs_group=False,
+        example="shape=sphere,centre=20,20,60,radius=15",
+    ),
+    "move": Acts({"move": _DRIVES + "motion:Move"}, example="top:velocity=0.5,0,0"),
+    "drag": Acts({"drag": _DRIVES + "motion:Drag"}, example="film:coupling_time=1ps"),
+    "momentum": Acts({"momentum": _DRIVES + "motion:Momentum"}, needs_group=False, example="every=100"),
 }
 """Options whose texts make objects, by their names, which are those of tables of job files, too."""
 
@@ -70,6 +82,25 @@ class ActingSettings(Settings, topic="acting"):
     )
     source: types.Texts = setting(
         None, 'Constant power (eV/ps) into a group, such as "hot:power=0.5"; may be repeated; or none'
+    )
+    force: types.Texts = setting(
+        None, 'A force (eV/Å) on each atom of a group: "tip:force=0,0,0.05"; several times; or none'
+    )
+    spring: types.Texts = setting(
+        None, 'Springs (eV/Å^2) on a group: "base:constant=2"; several times; or none'
+    )
+    wall: types.Texts = setting(
+        None, 'A wall, by the side where atoms stay: "room=z > 0"; several times; or none'
+    )
+    indenter: types.Texts = setting(
+        None, 'An indenter: "shape=sphere,centre=20,20,60,radius=15"; several times; or none'
+    )
+    move: types.Texts = setting(
+        None, 'A group that moves at a velocity (Å/ps): "top:velocity=0.5,0,0"; several times; or none'
+    )
+    drag: types.Texts = setting(None, 'Friction on a group: "film:coupling_time=1ps"; several times; or none')
+    momentum: types.Texts = setting(
+        None, 'Removal of momentum every so many steps: "every=100"; several times; or none'
     )
 
     @property
@@ -134,7 +165,7 @@ class Item:
         """
         module, _, name = ACTS[self.option].kinds[self.kind].partition(":")
         kind = getattr(import_module(module), name)
-        known = {one.name: one for one in fields(kind) if one.init and one.name not in NOT_KEYS}
+        known = {one.name: one for one in fields(kind) if one.init and one.name not in (*NOT_KEYS, "name")}
         for key in self.values:
             if key not in known:
                 raise mistake(f"{self.called}: unknown key {key!r}; {hint(key, known, 'keys')}")
@@ -146,6 +177,8 @@ class Item:
                     f"{self.called}: {key} is missing; expected such as {ACTS[self.option].example}"
                 )
         names = {one.name for one in fields(kind)}
+        if "name" in names and self.name:
+            given["name"] = self.name
         if "on" in names and on is not None:
             given["on"] = on
         if "ramp" in names and any(key.startswith("final_") for key in self.values):

@@ -128,7 +128,7 @@ class Groups(Mapping[str, Numbers]):
     ) -> None:
         if given is not None and not isinstance(given, Mapping):
             raise SettingsError(f'groups = {given!r}: expected groups by name, such as {{"hot": "x < 20"}}')
-        self.n_atoms = len(atoms)
+        self.atoms, self.n_atoms = atoms, len(atoms)
         self._asked = Asked(atoms, fixed, self._mask)
         self._given = dict(given or {})
         self._masks: dict[str, Mask | None] = {}

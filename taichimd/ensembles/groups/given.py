@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from taichimd.core.errors import SettingsError
 from taichimd.ensembles.barostats.base import CellMotion
+from taichimd.ensembles.drives.base import Drive
+from taichimd.ensembles.drives.given import GroupDrive, group_drives
 from taichimd.ensembles.groups.source import Source
 from taichimd.ensembles.registry import THERMOSTATS
 from taichimd.ensembles.thermostats.base import Thermostat
@@ -54,6 +56,10 @@ class GroupBath:
             does = f"{what.name}, {what.temperature:g}{final} K, coupling time {what.coupling_time:g} fs"
         return f"{self.name}: {does}, {len(self.atoms):,} atoms"
 
+    def summary(self) -> dict[str, Any]:
+        """What run.json has of it."""
+        return {**self.record(), "atoms": len(self.atoms)}
+
     def record(self) -> dict[str, Any]:
         """All of this, JSON-able."""
         kind = SOURCE if isinstance(self.what, Source) else self.what.name
@@ -80,11 +86,12 @@ def group_baths(
     acting: Sequence[Any] | None,
     groups: Groups,
     fixed: NDArray[np.bool_] | None = None,
-) -> tuple[list[GroupBath], list[str]]:
-    """The baths of a system, and remarks.
+) -> tuple[list[GroupBath | GroupDrive], list[str]]:
+    """The baths of groups of a system, its drives, and remarks.
 
     Args:
-        acting: thermostats and sources, each with its group; or `GroupBath`s of a checkpoint.
+        acting: thermostats, sources and drives, each with its group; or `GroupBath`s and `GroupDrive`s of a
+            checkpoint.
         groups: of the system.
         fixed: (n,) which atoms are fixed; they have no bath.
 
@@ -93,11 +100,16 @@ def group_baths(
             rescaling of one atom.
     """
     found: list[GroupBath] = []
-    remarks: list[str] = []
     bath_of = np.full(groups.n_atoms, -1)
     if acting is not None and not isinstance(acting, Sequence):
         raise SettingsError(f"acting = {acting!r}: expected a list, such as [Langevin(320.0, on=mask)]")
+    drives, moved, remarks = group_drives(acting or (), groups, fixed)
+    what = "fixed or moved" if moved.any() else "fixed"
+    if moved.any():
+        fixed = moved if fixed is None else fixed | moved
     for number, one in enumerate(acting or ()):
+        if isinstance(one, Drive | GroupDrive):
+            continue
         if isinstance(one, GroupBath):
             bath = one
         else:
@@ -112,12 +124,12 @@ def group_baths(
         if fixed is not None and fixed[bath.atoms].any():
             kept = bath.atoms[~fixed[bath.atoms]]
             remarks.append(
-                f"the bath {bath.name} leaves {len(bath.atoms) - len(kept)} fixed atoms out, of "
+                f"the bath {bath.name} leaves {len(bath.atoms) - len(kept)} {what} atoms out, of "
                 f"{len(bath.atoms)}"
             )
             if not len(kept):
                 raise SettingsError(
-                    f"group {bath.name}: all its atoms are fixed; a bath needs atoms that move"
+                    f"group {bath.name}: all its atoms are {what}; a bath needs atoms that move"
                 )
             bath = GroupBath(bath.name, bath.what, kept)
         twice = bath.atoms[bath_of[bath.atoms] >= 0]
@@ -134,7 +146,7 @@ def group_baths(
             )
         bath_of[bath.atoms] = len(found)
         found.append(bath)
-    return found, remarks
+    return [*found, *drives], remarks
 
 
 def _called(one: Any) -> str:
@@ -146,7 +158,7 @@ def _check_kind(one: Any) -> None:
     if isinstance(one, CellMotion) or not isinstance(one, Thermostat | Source):
         raise SettingsError(
             f"acting has {one!r}: expected a thermostat or a Source with its group, such as Langevin(320.0, "
-            "on=mask)"
+            "on=mask), or a drive such as Force((0, 0, 0.1), on=mask)"
         )
     if one.on is None:
         raise SettingsError(

@@ -10,7 +10,9 @@ from taichimd.ensembles.thermostats.ledger import counters, kinetic_energy
 from taichimd.neighbours.control import Control
 
 
-def drift_function(coupling: Coupling, thermostat: Any, box: Any, near_list: bool, note: Any) -> Any:
+def drift_function(
+    coupling: Coupling, thermostat: Any, box: Any, near_list: bool, note: Any, drives: Any = None
+) -> Any:
     """Device function that moves an atom.
 
     Args:
@@ -20,9 +22,11 @@ def drift_function(coupling: Coupling, thermostat: Any, box: Any, near_list: boo
         near_list: whether force loops read a near list.
         note: function that notes atoms which have gone far, where a list serves until it lacks a pair; or
             None.
+        drives: their functions, or None.
     """
     refreshed = refreshed_function(coupling, thermostat)
     outdated = Control.stale if near_list else Control.rebuild
+    kinds = coupling.drives
 
     @ti.func
     def drift(i, v, ahead, deforming, s: ti.template(), there: ti.template(), frozen):
@@ -41,11 +45,23 @@ def drift_function(coupling: Coupling, thermostat: Any, box: Any, near_list: boo
             new = refreshed(i, before, ahead, s)
             move = (0.5 * dt) * before + (0.5 * dt) * new
             s.atoms.vel[i] = new
+        if ti.static(kinds.drags):
+            slower = drives.dragged(i, n, s.atoms.vel[i], s.atoms.ident[i], s.atoms.inverse_mass[i], s.drives)
+            move = (0.5 * dt) * before + (0.5 * dt) * slower
+            s.atoms.vel[i] = slower
         change = move
         if ti.static(box.moves):
             if deforming == 1:
                 change, move = box.drifted(i, s.atoms.pos[i], move, s.cells)
         x = s.atoms.pos[i] + change
+        if ti.static(kinds.pulls and box.moves):
+            if deforming == 1:
+                drives.stretched(
+                    i, n, s.atoms.ident[i], x, change - move, s.atoms.inverse_mass[i],
+                    counters(s.ledger)[OPENS] + ahead + 1, s.drives,
+                )  # fmt: skip
+        if ti.static(kinds.places):
+            x = drives.placed(i, n, x, counters(s.ledger)[OPENS] + ahead + 1, s.atoms, s.drives)
         there[i] = x
         if box.strayed(i, x, s.listed_at[i], s.reach.most_near2, near_list, s.cells) == 1:
             breaks = 1

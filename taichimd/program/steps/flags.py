@@ -111,7 +111,7 @@ def pass_functions(
         """
         # All is read before anything is written: what is read after a write is fetched again.
         halt, left = halted(control), control[Control.remaining]
-        if ti.static(not coupling.none):
+        if ti.static(coupling.counts_steps):
             # Once for all steps of the pass: in their loops one atom counts steps done while others read.
             opens = counters(ledger)[FIRST] + control[Control.done] + 1
             if ti.static(acts_every_period):

@@ -7,7 +7,10 @@ the row that they are compiled for. `verlet` says how steps follow each other.
 from dataclasses import dataclass
 
 from taichimd.core.runtime import DeviceFunction, ti
+from taichimd.ensembles.groups.layout import SPENT
 from taichimd.ensembles.held import without_held
+from taichimd.ensembles.thermostats.layout import OPENS
+from taichimd.ensembles.thermostats.ledger import counters
 from taichimd.enumerate.reproducible_sum import FORCE
 from taichimd.neighbours.control import Control
 from taichimd.neighbours.dangerous_pairs import dangerous_pairs_functions
@@ -69,6 +72,7 @@ def step_functions(program: CompiledGroups, variant: Variant, fused: bool) -> St
         program.box,
         variant.near_list,
         dangerous_pairs.note if variant.to_the_end else None,
+        program.drives,
     )
     close = close_function(coupling, program.thermostat, program.box, program.flags, drift, variant.on_gpu)
     ordinary = one_step(how, program, variant, drift, close, dangerous_pairs.look)
@@ -130,6 +134,7 @@ def one_step(
     first_forces = program.of_evaluations[0] if how.acts and coupling.acts_every_period else forces[0]
     want = program.tally if how.acts or not coupling.moves_cell else FORCE
     with_virial, to_the_end, few = want != FORCE, variant.to_the_end, variant.few
+    drives, kinds = program.drives, coupling.drives
 
     @ti.func
     def count_step(i, s: ti.template(), at, ahead):
@@ -140,15 +145,43 @@ def one_step(
                 s.control[Control.in_spare] = 1 - ahead % 2
 
     @ti.func
-    def close_with(f, i, at, ahead, s: ti.template(), there: ti.template()):
+    def settle_centres(at, ahead, s: ti.template()):
+        """Forces on centres of mass, before those on atoms. Holds loops of its own."""
+        if ti.static(kinds.centres):
+            for i in range(s.n):
+                if s.control[at] == 0:
+                    drives.add_centre(
+                        i, s.n, s.atoms.ident[i], s.atoms.pos[i], s.atoms.inverse_mass[i], s.drives
+                    )
+            for row in range(drives.rows_of(s.drives)):
+                if s.control[at] == 0:
+                    drives.settle(row, counters(s.ledger)[OPENS] + ahead, True, True, True, s.drives)
+
+    @ti.func
+    def close_with(of_potential, i, at, ahead, s: ti.template(), there: ti.template()):
         """Half kick with the force on atom i, and what of the step is then still to do."""
+        f = of_potential
+        if ti.static(kinds.pulls):
+            number = counters(s.ledger)[OPENS] + ahead
+            pulled = drives.pull(s.atoms.ident[i], s.atoms.pos[i], s.atoms.inverse_mass[i], number, s.drives)
+            for a in ti.static(range(3)):
+                f[a] += ti.cast(pulled[a], variant.real)
+            if ti.static(kinds.fails):
+                if pulled[3] > 0.0:
+                    ti.atomic_min(s.control[Control.blown], SPENT)
+                    s.control[at + 1] = 1
+        if ti.static(kinds.works):
+            drives.work(
+                i, s.n, s.atoms.ident[i], s.atoms.pos[i], f, s.atoms.inverse_mass[i],
+                counters(s.ledger)[OPENS] + ahead, True, True, s.drives,
+            )  # fmt: skip
         kick = (0.5 * s.dt * s.atoms.inverse_mass[i]) * f
         v = s.atoms.vel[i] + kick
         if ti.static(coupling.holds):
             v = without_held(v, s.held[s.atoms.ident[i]])
         if ti.static(how.acts):
             s.atoms.vel[i] = v
-            if ti.static(many_body or not how.fused):
+            if ti.static(many_body or not how.fused or kinds.some):
                 s.atoms.force[i] = f
             if ti.static(coupling.rows > 0):
                 thermostat.add_kinetic(i, s.n, v, f, s.atoms.inverse_mass[i], s.atoms.ident[i], s.ledger)
@@ -166,6 +199,7 @@ def one_step(
 
     @ti.func
     def kicks(at, ahead, s: ti.template(), outputs: ti.template()):
+        settle_centres(at, ahead, s)
         for i in range(s.n):
             if s.control[at] == 0:
                 f = outputs[0].force[i]
@@ -222,6 +256,7 @@ def one_step(
                 of_group(k, at, s, outputs[k])
             kicks(at, ahead, s, outputs)
         else:
+            settle_centres(at, ahead, s)
             if ti.static(how.kicks_in_pair_loop):
                 pair_kicks(at, ahead, s, s.groups[0], there)
             else:

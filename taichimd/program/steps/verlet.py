@@ -77,6 +77,7 @@ def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: 
         carried: number of arrays that contributions keep with the atoms.
     """
     real, coupling, groups = variant.real, variant.coupling, variant.groups
+    drives = coupling.drives
     types = types_of(real, variant.term, search.real if search else None)
     program = compiled_groups(variant)
     forces, flags, thermostat, cell = program.forces, program.flags, program.thermostat, coupling.moves_cell
@@ -105,7 +106,7 @@ def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: 
         s.control[Control.done] = 0
         s.control[Control.built_at] = 0
         s.control[Control.blown] = NONE
-        if ti.static(not coupling.none):
+        if ti.static(coupling.counts_steps):
             counters(s.ledger)[FIRST] = first
             counters(s.ledger)[OPENS] = first
         if ti.static(coupling.local):
@@ -114,7 +115,15 @@ def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: 
         if ti.static(cell):
             deforming = thermostat.due(first)
             flags.deform_all(deforming, s.control, Control.frozen, s.cells)
+        if ti.static(drives.centres):
+            for row in range(program.drives.rows_of(s.drives)):
+                program.drives.settle(row, first, False, False, True, s.drives)
         for i in range(atoms.n):
+            if ti.static(drives.works):
+                program.drives.work(
+                    i, atoms.n, atoms.ident[i], atoms.pos[i], atoms.force[i], atoms.inverse_mass[i], first,
+                    False, True, s.drives
+                )  # fmt: skip
             if ti.static(cell):
                 if deforming == 1:
                     box.shift(i, atoms.n, s.shift_bits, s.shifts, s.cells)

@@ -1,0 +1,70 @@
+"""The arrays of drives, as kernels take them, and what of drives kernels are compiled for."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from taichimd.core.arguments import Array, Bundle
+from taichimd.ensembles.drives import layout as of
+
+
+class DriveArrays(Bundle):
+    """What drives keep on the device; `layout` says what stands where."""
+
+    numbers: Any = Array("i64", "see `layout`", "whole numbers of the head, of atoms and of rows")
+    values: Any = Array("f64", "see `layout`", "time, parameters of rows, tables, numbers of atoms")
+    sums: Any = Array(
+        "i64", "SUMS SLOTS of each row", "sums over atoms: work, impulse, energy, force, centre of mass"
+    )
+
+
+@dataclass(frozen=True)
+class DriveKinds:
+    """What of drives kernels are compiled for.
+
+    Attributes:
+        kinds, weights, timings: those of the rows, of `layout`. batch: whether there are several systems.
+    """
+
+    kinds: tuple[int, ...] = ()
+    weights: tuple[int, ...] = ()
+    timings: tuple[int, ...] = ()
+    batch: bool = False
+
+    @property
+    def some(self) -> bool:
+        """Whether there are any."""
+        return bool(self.kinds)
+
+    @property
+    def pulls(self) -> bool:
+        """Whether there are forces."""
+        return bool({*self.kinds} - {of.REFLECT, of.DRAG, of.MOVE})
+
+    @property
+    def centres(self) -> bool:
+        """Whether centres of mass are summed."""
+        return of.CENTRE in self.kinds
+
+    @property
+    def places(self) -> bool:
+        """Whether the drift has more to do: walls that reflect, or groups that move."""
+        return bool({of.REFLECT, of.MOVE} & {*self.kinds})
+
+    @property
+    def drags(self) -> bool:
+        """Whether there is friction."""
+        return of.DRAG in self.kinds
+
+    @property
+    def works(self) -> bool:
+        """Whether work is counted where forces are known."""
+        return of.MOVE in self.kinds or bool({*self.timings} - {of.CONSTANT})
+
+    @property
+    def fails(self) -> bool:
+        """Whether an atom can be where no energy is defined."""
+        return bool({of.LJ93, of.LJ126} & {*self.kinds})
+
+
+NO_DRIVES = DriveKinds()
+"""Kernels know nothing of drives."""

@@ -1,0 +1,124 @@
+"""What all drives have in common: their atoms, their names, and the row that each fills."""
+
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taichimd.core import units
+from taichimd.core.arrays import Array
+from taichimd.core.errors import SettingsError
+from taichimd.core.scalars import is_number, plain
+from taichimd.ensembles.drives import layout as of
+
+VELOCITY = 1.0 / units.PS
+"""Internal velocity of 1 Å/ps."""
+
+
+@dataclass
+class Row:
+    """A row of the arrays, before it is packed.
+
+    Attributes:
+        kind, weight, timing: of `layout`. atoms: whom it acts on.
+        values: (ROW,). block: numbers of each of these atoms, or None. table: (m, 4), or None.
+        partner: whether the centre of mass of the row before this one is the other end.
+    """
+
+    kind: int
+    atoms: NDArray[np.int64]
+    weight: int = of.UNIT
+    timing: int = of.CONSTANT
+    values: Array = field(default_factory=lambda: np.zeros(of.ROW))
+    block: Array | None = None
+    table: Array | None = None
+    partner: bool = False
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a drive finds of the system when it begins.
+
+    Attributes:
+        atoms: whom it acts on. own: charges (e) or forces (eV/Å) of these atoms. partner: the atoms of the
+            other group.
+        masses, positions: (n,) amu and (n, 3) Å of the system. cell: (3, 3) Å. pbc: (3,).
+    """
+
+    atoms: NDArray[np.int64]
+    own: Array | None
+    partner: NDArray[np.int64] | None
+    masses: Array
+    positions: Array
+    cell: Array
+    pbc: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Drive:
+    """What acts on atoms besides the potential. Not used itself, only its subclasses.
+
+    Args:
+        on: the atoms: the name of a group, a selection, a mask (n,), or numbers of atoms. None: all that
+            move.
+        name: part of the names of columns; None: the name of the group, or what the drive is.
+    """
+
+    kind: ClassVar[str]
+    keeps_momentum: ClassVar[bool] = False
+    """Whether the momentum of the system stays what it is."""
+    counts_energy: ClassVar[bool] = False
+    """Whether it has an energy of its own, which the conserved energy counts."""
+    on: Any = field(default=None, kw_only=True, compare=False, repr=False)
+    name: str | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        for one in fields(self):
+            if one.name != "on":
+                object.__setattr__(self, one.name, plain(getattr(self, one.name)))
+        if self.name is not None and not (isinstance(self.name, str) and self.name.isidentifier()):
+            raise SettingsError(
+                f"name = {self.name!r}: the name of a drive has letters, digits and _, and begins with a "
+                "letter"
+            )
+
+    def rows(self, start: Start) -> list[Row]:
+        """Its rows."""
+        raise NotImplementedError
+
+    @property
+    def moves_with_time(self) -> bool:
+        """Whether something of it depends on time."""
+        return False
+
+    def last_time(self) -> float | None:
+        """Time until which it is defined, fs; None: for ever."""
+        return None
+
+    def columns(self) -> tuple[str, ...]:
+        """What tables have of it."""
+        return ("work",)
+
+    def settings(self) -> dict[str, Any]:
+        """Its arguments, JSON-able."""
+        return {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("on", "name")}
+
+    def _number(self, key: str, unit: str, least: float | None = None) -> None:
+        """Raise if an argument is no finite number (above `least`)."""
+        value = getattr(self, key)
+        if not is_number(value) or (least is not None and not value > least):
+            above = "" if least is None else f" above {least:g}"
+            raise SettingsError(f"{key} = {value!r}: {type(self).__name__} expects a number{above} ({unit})")
+
+    def _vector(self, key: str, unit: str) -> None:
+        """Raise if an argument is not three finite numbers."""
+        value = getattr(self, key)
+        if not is_vector(value):
+            raise SettingsError(f"{key} = {value!r}: {type(self).__name__} expects three numbers ({unit})")
+        object.__setattr__(self, key, tuple(float(one) for one in value))
+
+
+def is_vector(value: object) -> bool:
+    """Whether it is three finite numbers."""
+    return isinstance(value, list | tuple) and len(value) == 3 and all(is_number(one) for one in value)

@@ -1,0 +1,141 @@
+"""Indenters: bodies without atoms that push on all atoms within them.
+
+    U = K/3 (R - r)^3 for r < R,    F = K (R - r)^2 outwards
+
+r is the distance from the centre of a sphere, from the axis of a cylinder, or R - r the depth in the
+half-space of a plane. The nearest
+image of the centre counts in periodic directions. A Hertzian contact of a sphere with an elastic half-space
+is stiff compared with
+this body if K is large.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from taichimd.core.arrays import Array
+from taichimd.core.errors import SettingsError
+from taichimd.core.matrix3 import inverse
+from taichimd.ensembles.drives import layout as of
+from taichimd.ensembles.drives.base import VELOCITY, Drive, Row, Start
+
+_SHAPES = {"sphere": of.SPHERE, "cylinder": of.CYLINDER, "plane": of.PLANE}
+
+
+@dataclass(frozen=True)
+class Indenter(Drive):
+    """A sphere, a cylinder or a half-space that pushes atoms out.
+
+        >>> from taichimd import Indenter
+        >>> ball = Indenter("sphere", centre=(20, 20, 60), radius=15, constant=10, velocity=(0, 0, -0.5))
+        >>> ball.columns()
+        ('energy', 'work', 'force', 'place')
+
+    Args:
+        shape: sphere, cylinder, or plane.
+        centre: Å: of the sphere, a point of the axis or of the plane.
+        radius: Å, of a sphere or cylinder.
+        constant: K, eV/Å^3.
+        axis: x, y or z, along the cylinder or normal to the plane. A plane pushes along the axis; with "-z"
+            against it.
+        velocity: Å/ps.
+
+    Raises:
+        SettingsError: values that make no sense.
+    """
+
+    kind: ClassVar[str] = "indenter"
+    counts_energy: ClassVar[bool] = True
+    shape: str
+    centre: tuple[float, float, float]
+    radius: float | None = None
+    constant: float = 10.0
+    axis: str = "z"
+    velocity: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.shape not in _SHAPES:
+            raise SettingsError(f"shape = {self.shape!r}: expected one of {', '.join(_SHAPES)}")
+        self._vector("centre", "Å")
+        self._vector("velocity", "Å/ps")
+        self._number("constant", "eV/Å^3", 0.0)
+        if self.shape != "plane":
+            self._number("radius", "Å", 0.0)
+        elif self.radius is not None:
+            raise SettingsError("radius is not of a plane: leave it out")
+        axes = ("x", "y", "z", "-x", "-y", "-z")[: 6 if self.shape == "plane" else 3]
+        if self.axis not in axes:
+            raise SettingsError(f"axis = {self.axis!r}: expected one of {', '.join(axes)}")
+
+    @property
+    def moves_with_time(self) -> bool:
+        """Whether it moves."""
+        return any(self.velocity)
+
+    def columns(self) -> tuple[str, ...]:
+        """Energy, work, force on the indenter, and where it is."""
+        return ("energy", "work", "force", "place") if self.moves_with_time else ("energy", "force")
+
+    def direction(self) -> Array:
+        """(3,) unit vector of the axis."""
+        return (-1.0 if "-" in self.axis else 1.0) * np.eye(3)["xyz".index(self.axis[-1])]
+
+    def check(self, start: Start, called: str) -> None:
+        """Raise if it touches its own image.
+
+        Raises:
+            SettingsError: twice the radius is more than the height of the cell in a periodic direction; a
+                plane across one.
+        """
+        away = self.direction() if self.shape != "sphere" else np.zeros(3)
+        for k in np.flatnonzero(start.pbc):
+            along = abs(start.cell[k] @ away)
+            if self.shape == "plane" and along > 1e-9:
+                raise SettingsError(
+                    f"{called} is a plane across the periodic direction {'abc'[k]}; make the structure not "
+                    "periodic there"
+                )
+            across = np.cross(start.cell[(k + 1) % 3], start.cell[(k + 2) % 3])
+            height = abs(across @ start.cell[k]) / np.linalg.norm(across)
+            parallel = np.linalg.norm(np.cross(start.cell[k], away)) < 1e-9 and self.shape == "cylinder"
+            if self.radius is not None and not parallel and 2.0 * self.radius > height:
+                raise SettingsError(
+                    f"{called}: its diameter of {2 * self.radius:g} Å is more than the {height:.4g} Å of "
+                    "the cell along "
+                    f"{'abc'[k]}, so that it meets its image; use a larger cell or a smaller radius"
+                )
+
+    def rows(self, start: Start) -> list[Row]:
+        """One row."""
+        row = Row(_SHAPES[self.shape], start.atoms, timing=of.STEADY if self.moves_with_time else of.CONSTANT)
+        row.values[of.POINT : of.POINT + 3] = self.centre
+        row.values[of.VELOCITY : of.VELOCITY + 3] = np.array(self.velocity) * VELOCITY
+        row.values[of.VECTOR : of.VECTOR + 3] = self.direction() if self.shape != "sphere" else 0.0
+        row.values[of.STRENGTH], row.values[of.LENGTH] = self.constant, self.radius or 0.0
+        if start.pbc.any():
+            cell = np.where(start.pbc[:, None], start.cell, _completed(start.cell, start.pbc))
+            row.values[of.CELL : of.CELL + 9] = cell.ravel()
+            row.values[of.INVERSE : of.INVERSE + 9] = inverse(cell).ravel()
+            row.values[of.PERIODIC : of.PERIODIC + 3] = start.pbc
+        return [row]
+
+
+def _completed(cell: Array, pbc: Any) -> Array:
+    """(3, 3) vectors of which those of directions without periods are at right angles to the others."""
+    full = np.where(pbc[:, None], cell, 0.0)
+    for k in np.flatnonzero(~pbc):
+        others = [full[j] for j in range(3) if np.any(full[j])]
+        best = max(np.eye(3), key=lambda e: np.linalg.norm(e - _within(e, others)))
+        rest = best - _within(best, others)
+        full[k] = rest / np.linalg.norm(rest)
+    return full
+
+
+def _within(vector: Array, others: list[Array]) -> Array:
+    """The part of a vector in the space that others span."""
+    if not others:
+        return np.zeros(3)
+    basis, _ = np.linalg.qr(np.array(others).T)
+    return np.asarray(basis @ (basis.T @ vector))

@@ -1,0 +1,67 @@
+"""Rows of drives as arrays."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taichimd.core.arrays import Array
+from taichimd.ensembles.drives import layout as of
+from taichimd.ensembles.drives.base import Row
+from taichimd.system.state import State
+
+
+@dataclass(frozen=True)
+class Packed:
+    """Arrays of all rows, on the host.
+
+    Attributes:
+        numbers, values: as `layout` says.
+        table: (rows, NUMBERS), whole numbers of the rows.
+        blocks: of rows with numbers of each atom, where `values` has them.
+    """
+
+    numbers: NDArray[np.int64]
+    values: Array
+    table: NDArray[np.int64]
+    blocks: dict[int, slice]
+
+
+def pack(bits: NDArray[np.int64], rows: list[tuple[int, Row]], state: State) -> Packed:
+    """The arrays.
+
+    Args:
+        bits: (n, 1) bits of each atom, and in a batch (n, 2) with its first row.
+        rows: each with the number of its system.
+        state: the atoms of all systems.
+    """
+    n_rows = len(rows)
+    numbers, values = np.zeros((n_rows, of.NUMBERS), np.int64), np.zeros((n_rows, of.ROW))
+    tail: list[Array] = []
+    end = of.VALUES_HEAD + n_rows * of.ROW
+    blocks: dict[int, slice] = {}
+    for k, (system, row) in enumerate(rows):
+        numbers[k, [of.KIND, of.WEIGHT, of.TIMING]] = row.kind, row.weight, row.timing
+        values[k] = row.values
+        if row.kind == of.CENTRE:
+            joined = int(k + 1 < n_rows and rows[k + 1][1].partner)
+            numbers[k, of.TABLE_LENGTH] = -1 if row.partner else joined
+        if row.table is not None:
+            numbers[k, of.TABLE], numbers[k, of.TABLE_LENGTH] = end, len(row.table)
+            tail.append(row.table.ravel())
+            end += row.table.size
+        if row.block is not None:
+            width = 1 if row.block.ndim == 1 else 3
+            block = np.zeros((int(state.sizes[system]), width))
+            block[row.atoms] = row.block.reshape(-1, width)
+            numbers[k, of.BLOCK] = end - width * int(state.firsts[system])
+            blocks[k] = slice(end, end + block.size)
+            tail.append(block.ravel())
+            end += block.size
+    head = np.array([0, of.NOBODY, of.HEAD + bits.size], np.int64)
+    return Packed(
+        np.concatenate([head, bits.ravel(), numbers.ravel()]),
+        np.concatenate([np.zeros(of.VALUES_HEAD), values.ravel(), *tail]),
+        numbers,
+        blocks,
+    )

@@ -1,0 +1,89 @@
+"""Drives of a job: options, job files, mistakes in one line."""
+
+from pathlib import Path
+
+import pytest
+from argon_job import enter_folder
+
+from taichimd import Drag, Force, Move, Wall
+from taichimd.app.job import prepare_job
+from taichimd.core.errors import SettingsError
+
+pytestmark = pytest.mark.once
+
+TABLES = """
+structure = "ar.extxyz"
+potential = "Ar.lj"
+steps = 40
+
+[groups]
+tip = "fx < 0.3"
+top = "0.5 <= fx"
+
+[force.tip]
+force = [0, 0, 0.05]
+period = "0.1ps"
+
+[move.top]
+velocity = [0.5, 0, 0]
+
+[wall.floor]
+room = "z > -5"
+style = "harmonic"
+constant = 2
+cutoff = 1.5
+
+[drag.film]
+group = "tip"
+coupling_time = "1ps"
+"""
+OPTIONS = {
+    "structure": "ar.extxyz",
+    "potential": "Ar.lj",
+    "steps": 40,
+    "group": ["tip=fx < 0.3", "top=0.5 <= fx"],
+    "force": ["tip:force=0,0,0.05,period=0.1ps"],
+    "move": ["top:velocity=0.5,0,0"],
+    "wall": ["room=z > -5,style=harmonic,constant=2,cutoff=1.5,name=floor"],
+    "drag": ["tip:coupling_time=1ps,name=film"],
+}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    return enter_folder(tmp_path, monkeypatch, a=5.5)
+
+
+def test_a_job_file_says_what_options_say():
+    Path("job.toml").write_text(TABLES)
+    jobs = [prepare_job({}, Path("job.toml")), prepare_job(OPTIONS)]
+    records = [sorted((one.record() for one in job.acting.baths), key=lambda r: r["name"]) for job in jobs]
+    assert records[0] == records[1]
+    by_name = {one.name: one.what for one in jobs[1].acting.baths}
+    assert by_name["tip"] == Force((0, 0, 0.05), period=100.0)
+    assert by_name["top"] == Move((0.5, 0, 0))
+    assert by_name["film"] == Drag(1000.0, name="film")
+    assert by_name["floor"] == Wall("z > -5", "harmonic", constant=2, cutoff=1.5, name="floor")
+    assert any(
+        kind == "drive" and "tip: force, force (0, 0, 0.05)" in text for kind, text in jobs[0].acting.rows()
+    )
+    assert {one["kind"] for one in jobs[0].acting.record()["baths"]} == {"force", "move", "wall", "drag"}
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"force": ["tip:forse=0,0,1"]}, "force tip: unknown key 'forse'; did you mean"),
+        ({"force": ["tip:force=0,1"]}, "force tip: force: expected three numbers (eV/Å), or a table"),
+        ({"force": ["tipp:force=0,0,1"]}, "there is no group 'tipp'"),
+        ({"wall": ["z > 0"]}, "expected"),
+        ({"move": ["velocity=1,0,0"]}, "expected a group, a colon and settings"),
+        ({"drag": ["tip:"]}, "drag tip: coupling_time is missing"),
+        ({"drag": ["tip:coupling_time=1ps"]}, "two drives are called tip"),
+    ],
+)
+def test_a_mistake_ends_in_one_line_before_anything_runs(more, words):
+    with pytest.raises(SettingsError) as caught:
+        prepare_job({**OPTIONS, **more})
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)

