@@ -87,7 +87,9 @@ def acting_of_restart(settings: RunSettings, checkpoint: Checkpoint, steps: int)
     acting = _made(settings, atoms, kept, (checkpoint.step, checkpoint.step + steps))
     bath = {key: value for key, value in checkpoint.bath.items() if key not in ("acting", "drives")}
     if not same_acting(settings, checkpoint):
-        acting.notes.append("baths of groups with other settings begin again, and conserved_eV with them")
+        acting.notes.append(
+            "baths of groups and drives with other settings begin again, and conserved_eV with them"
+        )
     return acting, replace(checkpoint, bath=bath)
 
 

@@ -79,7 +79,7 @@ class Baths:
         if any(held is not None and held.ndim == 2 for held in fixed or ()):
             self.coupling = replace(self.coupling, holds=True)
         if drives is not None:
-            why = why_no_drives(ensembles[0], driving_force, drives)
+            why = why_no_drives(ensembles[0], driving_force)
             if why:
                 raise SettingsError(why)
             self.coupling = replace(self.coupling, drives=drives.kinds)
@@ -374,20 +374,17 @@ def why_no_groups(ensemble: Ensemble, driving_force: tuple[float, float, float] 
     return None
 
 
-def why_no_drives(
-    ensemble: Ensemble, driving_force: tuple[float, float, float] | None, drives: Drives
-) -> str | None:
+def why_no_drives(ensemble: Ensemble, driving_force: tuple[float, float, float] | None) -> str | None:
     """Why drives do not go with what acts on all atoms; None if they do."""
     if driving_force is not None:
         return (
             "a driving force measures a conductivity, which other forces, walls and springs change; "
             "leave acting out"
         )
-    still = drives.not_with_a_cell()
-    if ensemble.moves_cell and still:
+    if ensemble.moves_cell:
         return (
-            f"{still} has a place in space, and the ensemble {ensemble.name} moves atoms with the cell; "
-            "use a constant volume"
+            f"the ensemble {ensemble.name} moves atoms with the cell, and work of drives is counted for a "
+            "constant cell; leave acting, or the motion of the cell, out"
         )
     return None
 

@@ -2,12 +2,14 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
-from argon_job import enter_folder
+from argon_job import RUN, enter_folder
 
 from taichimd import Drag, Force, Move, Wall
 from taichimd.app.job import prepare_job
 from taichimd.core.errors import SettingsError
+from taichimd.io.thermo import read_thermo
 
 pytestmark = pytest.mark.once
 
@@ -87,3 +89,26 @@ def test_a_mistake_ends_in_one_line_before_anything_runs(more, words):
         prepare_job({**OPTIONS, **more})
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.long
+def test_a_restart_has_the_bits_of_an_uncut_run_and_other_drives_begin_anew(call):
+    run = RUN + (
+        "--group tip=fx<0.3 --group top=fx>=0.8 --force tip:force=0,0,0.05,period=0.1ps "
+        "--move top:velocity=0.5,0,0 --drag 0.3<=fx<0.5:coupling_time=1ps,name=film "
+        "--spring 0.5<=fx<0.8:constant=0.2,velocity=0,1,0,name=base "
+    )
+    assert call(run + "--steps 100 --output straight")[0] == 0
+    assert call(run + "--steps 60 --output cut")[0] == 0
+    assert call("run --restart cut --steps 40")[0] == 0
+    for name in ("thermo.csv", "trajectory.extxyz"):
+        assert Path("straight", name).read_bytes() == Path("cut", name).read_bytes()
+    rows = read_thermo("cut/thermo.csv")
+    assert abs(rows["work_tip_eV"]).max() > 1e-3
+    driven = rows["energy_base_eV"] - sum(rows[f"work_{name}_eV"] for name in ("tip", "top", "film", "base"))
+    np.testing.assert_allclose(rows["conserved_eV"], rows["total_eV"] + driven, rtol=0, atol=1e-12)
+    code, out, _ = call("run --restart cut --steps 10 --force none --output other")
+    assert code == 0
+    assert "begin again" in " ".join(out.split())
+    assert "work_tip_eV" not in read_thermo("other/thermo.csv")
+    assert call("run --restart cut --steps 10 --ensemble npt-scr --pressure 0 --output press")[0] == 2

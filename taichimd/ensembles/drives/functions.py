@@ -34,7 +34,6 @@ class DriveFunctions:
         add_centre: counts a position of the centres of mass. settle: a row's force on its centre, serial.
         dragged: velocity after friction. placed: position after walls and motions; velocities go to the
             array.
-        stretched: counts what a moving cell does to energies.
         measure: counts energy and force of an atom. rows_of: number of rows.
     """
 
@@ -45,7 +44,6 @@ class DriveFunctions:
     settle: DeviceFunction
     dragged: DeviceFunction
     placed: DeviceFunction
-    stretched: DeviceFunction
     measure: DeviceFunction
     rows_of: DeviceFunction
 
@@ -291,19 +289,6 @@ def drive_functions(kinds: DriveKinds, real: Any, by_slot: bool) -> DriveFunctio
         return where
 
     @in_double
-    def stretched(i, n, atom, x, by, inverse_mass, step, d: ti.template()):
-        """What it does to energies that a cell has moved an atom to x, by so much."""
-        left, row, time = bits_of(atom, d), first_of(atom, d), time_of(step, d)
-        new, mass = ti.cast(x, ti.f64), mass_of(inverse_mass)
-        old = new - ti.cast(by, ti.f64)
-        while left != 0:
-            if left & 1 == 1:
-                gained = pulled(row, atom, new, mass, time, d)[3] - pulled(row, atom, old, mass, time, d)[3]
-                count(i, n, row, of.WORK, gained, d)
-            left >>= 1
-            row += 1
-
-    @in_double
     def measure(i, n, atom, x, f, inverse_mass, step, d: ti.template()):
         left, row, time = bits_of(atom, d), first_of(atom, d), time_of(step, d)
         where, mass = ti.cast(x, ti.f64), mass_of(inverse_mass)
@@ -320,6 +305,4 @@ def drive_functions(kinds: DriveKinds, real: Any, by_slot: bool) -> DriveFunctio
             left >>= 1
             row += 1
 
-    return DriveFunctions(
-        kinds, pull, work, add_centre, settle, dragged, placed, stretched, measure, rows_of
-    )  # fmt: skip
+    return DriveFunctions(kinds, pull, work, add_centre, settle, dragged, placed, measure, rows_of)

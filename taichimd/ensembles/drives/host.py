@@ -131,13 +131,6 @@ class Drives:
             for own in self._own[number]
         )
 
-    def not_with_a_cell(self) -> str | None:
-        """The name of a drive that a moving cell would have to move; None if there is none."""
-        for own in self._all():
-            if {of.CENTRE, of.MOVE, *of.INDENTERS} & {int(self._table[row, of.KIND]) for row in own.rows}:
-                return f"{own.drive.what.kind} {own.drive.name}"
-        return None
-
     def forget(self) -> None:
         """The device has gone on: what was read is void."""
         self._seen = None

@@ -54,12 +54,6 @@ def drift_function(
             if deforming == 1:
                 change, move = box.drifted(i, s.atoms.pos[i], move, s.cells)
         x = s.atoms.pos[i] + change
-        if ti.static(kinds.pulls and box.moves):
-            if deforming == 1:
-                drives.stretched(
-                    i, n, s.atoms.ident[i], x, change - move, s.atoms.inverse_mass[i],
-                    counters(s.ledger)[OPENS] + ahead + 1, s.drives,
-                )  # fmt: skip
         if ti.static(kinds.places):
             x = drives.placed(i, n, x, counters(s.ledger)[OPENS] + ahead + 1, s.atoms, s.drives)
         there[i] = x
