@@ -32,7 +32,7 @@ class Spring(Drive):
         of: "atoms", a spring for each atom to its own place at the first step, or "centre", one of the centre
             of mass.
         to: of a centre: "start", its own place at the first step, a point (Å), or another group.
-        length: Å, at which the spring has no force.
+        length: Å, at which the spring has no force; of a centre with a point or a group alone.
         velocity: Å/ps, of the other end.
 
     Raises:
@@ -64,6 +64,11 @@ class Spring(Drive):
             raise SettingsError(
                 f"length = {self.length:g}: expected 0 Å or more, and with a length above 0 one constant, "
                 "not three"
+            )
+        if self.length > 0 and isinstance(self.to, str) and self.to == "start":
+            raise SettingsError(
+                f"length = {self.length:g}: the spring begins at its end, where a length leaves the "
+                'direction of its force undefined; give of="centre" and a point or a group as to'
             )
         self._vector("velocity", "Å/ps")
         if self.of == "atoms" and self.to != "start":

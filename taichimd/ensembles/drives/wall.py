@@ -31,7 +31,7 @@ class Wall(Drive):
         >>> from taichimd import Wall
         >>> floor = Wall("z > 0", "lj93", epsilon=0.02, sigma=3.0, cutoff=7.5)
         >>> floor.columns()
-        ('energy', 'force')
+        ('energy', 'push')
 
     Args:
         room: the side on which atoms stay, such as "z > 0" or "x < 40" (Å). With a, b or c in place of x, y
