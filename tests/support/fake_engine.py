@@ -74,7 +74,7 @@ class FakeEngine:
     ):  # fmt: skip
         self.forcefield, self.precision, self.ensemble = forcefield, precision, ensemble or NVE()
         self.moves_centre = self.ensemble.moves_centre
-        self.fixed = self.held = fixed if fixed is not None and fixed.any() else None
+        self.fixed = self.held = self.still = fixed if fixed is not None and fixed.any() else None
         if backend == "cuda":
             raise BackendError("backend cuda: no CUDA device found; use --backend cpu")
         check_atoms(atoms)
@@ -129,6 +129,9 @@ class FakeEngine:
         return None
 
     def bath_state(self):
+        return {}
+
+    def drives(self):
         return {}
 
     def heats(self):
