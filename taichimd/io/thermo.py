@@ -184,10 +184,12 @@ def _columns_of(path: Path) -> tuple[str, ...]:
     with writing(path), open(path, "rb") as file:
         header = file.readline().decode(errors="replace")
     columns = tuple(header.removesuffix("\n").split(","))
-    if (
-        header.endswith("\n")
-        and tuple(name for name in columns if not re.fullmatch(f"{TERM}|{HEAT}|{DRIVEN}", name)) in _TABLES
-    ):
+    fixed = tuple(
+        name
+        for name in columns
+        if name in DEFORMATION_COLUMNS or not re.fullmatch(f"{TERM}|{HEAT}|{DRIVEN}", name)
+    )
+    if header.endswith("\n") and fixed in _TABLES:
         return columns
     raise OutputError(f"{path} is not a thermo table of this version; choose another --output")
 
