@@ -8,20 +8,7 @@ from taichimd.core.runtime import DeviceFunction, ti
 from taichimd.enumerate.parameters import reader
 from taichimd.enumerate.terms import Terms
 from taichimd.neighbours.entries import neighbour, vector_to
-from taichimd.neighbours.kernels import through_image
 from taichimd.neighbours.pages import read
-
-
-@ti.func
-def distance_vector(entry, shift_bits, x, pos: ti.template(), shifts: ti.template()):
-    """r_ij = r_j - r_i for an entry of an atom at x, through the right image."""
-    return through_image(pos[entry >> shift_bits] - x, entry, shift_bits, shifts)
-
-
-@ti.func
-def straight_vector(entry, shift_bits, x, pos: ti.template(), shifts: ti.template()):
-    """The same without a branch: the image 0 has the vector zero."""
-    return (pos[entry >> shift_bits] - x) + shifts[entry & ((1 << shift_bits) - 1)]
 
 
 @ti.func

@@ -10,17 +10,17 @@ then a thread for each counts. A list of all own entries, in any order, gives ea
 over vectors of a function's own, not over arrays.
 """
 
-from types import SimpleNamespace
+from dataclasses import dataclass
 from typing import Any
 
 from taichimd.core.arguments import Array, Bundle, Number, Selection
-from taichimd.core.runtime import WARPS, ti
-from taichimd.enumerate.access import distance_vector
+from taichimd.core.runtime import WARPS, DeviceFunction, ti
 from taichimd.enumerate.queued import goes
 from taichimd.enumerate.terms import TripletFunction
 from taichimd.neighbours import rows
+from taichimd.neighbours.entries import key_of, vector_to
 from taichimd.neighbours.masks import how_many_below
-from taichimd.neighbours.rows import CHUNK, key_of, row_layout, slot, those
+from taichimd.neighbours.rows import CHUNK, row_layout, slot, those
 
 RUN = CHUNK
 """Entries that a CPU computes side by side."""
@@ -77,12 +77,27 @@ def votes(condition, warps: ti.template()):
     return mask
 
 
-def side_functions(function: TripletFunction, backend: str) -> SimpleNamespace:
-    """Device functions `at`, `is_own`, `opposite` of entries, and those that fill `Sides`.
+@dataclass(frozen=True)
+class SideFunctions:
+    """Device functions of entries, and those that fill `Sides`.
 
-    `sort` does all for an atom; `collect` (of all threads of `threads_of_search`) and then `rank` do it for a
-    GPU.
+    Attributes:
+        at: place of a slot. is_own: whether a pair belongs to the first atom.
+        opposite: place of the entry seen from the other atom.
+        sort: does all for an atom, on a CPU.
+        collect, rank: do it for a GPU, in turn; all threads of `threads_of_search` call `collect`.
     """
+
+    at: DeviceFunction
+    is_own: DeviceFunction
+    opposite: DeviceFunction
+    sort: DeviceFunction
+    collect: DeviceFunction
+    rank: DeviceFunction
+
+
+def side_functions(function: TripletFunction, backend: str) -> SideFunctions:
+    """The functions for the sides of the triples of a function, on a backend."""
     of_list, many, warps = row_layout(backend), threads_of_search(backend), in_warps(backend)
     on_gpu = backend == "cuda"
 
@@ -92,7 +107,7 @@ def side_functions(function: TripletFunction, backend: str) -> SimpleNamespace:
 
     @ti.func
     def vector_of(entry, i, g: ti.template()):
-        d = distance_vector(entry, g.verlet.shift_bits, g.atoms.pos[i], g.atoms.pos, g.verlet.shifts)
+        d = vector_to(entry, g.verlet.shift_bits, g.atoms.pos[i], g.atoms.pos, g.verlet.shifts)
         return ti.cast(d, ti.f64)
 
     @ti.func
@@ -217,5 +232,4 @@ def side_functions(function: TripletFunction, backend: str) -> SimpleNamespace:
             if g.sides.turn[place] >= 0:
                 g.sides.pairs[g.sides.first[i] + g.sides.turn[place]] = there
 
-    # No dataclass: the fingerprint of potentials covers this function.
-    return SimpleNamespace(at=at, is_own=is_own, opposite=opposite, sort=sort, collect=collect, rank=rank)
+    return SideFunctions(at, is_own, opposite, sort, collect, rank)

@@ -13,7 +13,6 @@ from typing import Any
 
 from taichimd.core.arguments import Array, Bundle, Number, View, kernel, types_of
 from taichimd.core.runtime import computed_in, ti
-from taichimd.enumerate.access import distance_vector
 from taichimd.enumerate.near_sides import Limits, in_warps, threads_of_search, votes
 from taichimd.enumerate.queued import goes
 from taichimd.enumerate.reproducible_sum import empty_sums, total_of, with_term
@@ -22,6 +21,7 @@ from taichimd.enumerate.terms import TripletFunction
 from taichimd.enumerate.triple_items import Spans
 from taichimd.enumerate.triple_tiles import SPREAD, STRENGTHS, WHOLE, in_units, store_whole
 from taichimd.neighbours.control import CONTROL
+from taichimd.neighbours.entries import vector_to
 from taichimd.neighbours.masks import how_many_below
 from taichimd.neighbours.rows import NearRows, VerletRows, row_layout, slot
 from taichimd.system.state import Atoms
@@ -83,7 +83,7 @@ def near_energy_kernel(
             # Threads beyond the end of a row look at its last entry.
             entry = g.near.entries[slot(i, ti.min(s, count - 1), g.atoms.n, width, layout)]
             j = entry >> g.verlet.shift_bits
-            d_far = distance_vector(entry, g.verlet.shift_bits, g.atoms.pos[i], g.atoms.pos, g.verlet.shifts)
+            d_far = vector_to(entry, g.verlet.shift_bits, g.atoms.pos[i], g.atoms.pos, g.verlet.shifts)
             d = ti.cast(d_far, ti.f64)
             later = s < count and g.atoms.ident[j] >= g.atoms.ident[i] and d.dot(d) < g.limits.side2
             mask = votes(later, warps)

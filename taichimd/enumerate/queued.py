@@ -13,16 +13,13 @@ from taichimd.enumerate.reproducible_sum import ALL, FORCE
 from taichimd.neighbours.control import ANY_TIME, NONE, STEP, Control
 from taichimd.neighbours.prune import prune_functions, threads_of_cut
 
-REMAINING, STALE, REBUILD, BLOWN = Control.remaining, Control.stale, Control.rebuild, Control.blown
-"""The fingerprint of ReaxFF covers their names, in `goes`."""
-
 
 @ti.func
 def goes(when, control: ti.template()):
     """Whether lists are fit, and a run that asks is where it asks for."""
-    no = control[REBUILD] != 0 or control[STALE] != 0
+    no = control[Control.rebuild] != 0 or control[Control.stale] != 0
     if when != ANY_TIME:
-        no = no or control[BLOWN] != NONE or (control[REMAINING] == 0) == (when == STEP)
+        no = no or control[Control.blown] != NONE or (control[Control.remaining] == 0) == (when == STEP)
     return ti.cast(not no, ti.i32)
 
 

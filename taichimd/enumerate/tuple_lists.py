@@ -18,8 +18,7 @@ from taichimd.core.runtime import ti
 from taichimd.enumerate.access import access
 from taichimd.enumerate.group import Group
 from taichimd.neighbours.control import Control
-from taichimd.neighbours.entries import neighbour
-from taichimd.neighbours.kernels import through_image
+from taichimd.neighbours.entries import neighbour, vector_to
 from taichimd.neighbours.limits import PAIRS, SKIN, limit_of
 from taichimd.neighbours.packed import opposite, squared, to_neighbour
 from taichimd.neighbours.pages import read
@@ -68,7 +67,7 @@ def tuple_lists_function(group: Group, real: Any, term: Any, backend: str) -> An
     @ti.func
     def visit(i, s, x, n, width, shift_bits, rows: ti.template()):
         entry = read(rows.entries, i, s, n, width, layout)
-        d = through_image(rows.pos[neighbour(entry, shift_bits)] - x, entry, shift_bits, rows.shifts)
+        d = vector_to(entry, shift_bits, x, rows.pos, rows.shifts)
         return entry, d.dot(d)
 
     @ti.func

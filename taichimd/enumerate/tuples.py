@@ -17,16 +17,14 @@ from typing import Any
 from taichimd.core.runtime import DeviceFunction, computed_in, ti
 from taichimd.enumerate.access import (
     access,
-    distance_vector,
     slope_vector,
-    straight_vector,
 )
 from taichimd.enumerate.live import BITS, following, marked
 from taichimd.enumerate.reproducible_sum import ALL, FORCE, pair_sums
 from taichimd.enumerate.terms import Terms
 from taichimd.enumerate.threads_per_atom import atom_sums
 from taichimd.enumerate.triplet_values import angle_values, bond_order_values
-from taichimd.neighbours.entries import neighbour
+from taichimd.neighbours.entries import neighbour, straight_vector_to, vector_to
 from taichimd.neighbours.pages import add_vector, set_vector
 from taichimd.neighbours.rows import ATOM_MAJOR, CHUNK, slot, whole_warps
 from taichimd.neighbours.tuple_arrays import (
@@ -88,7 +86,7 @@ def pair_tuples(terms: Terms, real: Any, term: Any, on_gpu: bool) -> PairTuples:
     @ti.func
     def slope(pair, n, shift_bits, rows: ti.template(), table: ti.template(), t: ti.template()):
         i, entry = t.tuples[3 * pair], t.tuples[3 * pair + 1]
-        d = ti.cast(straight_vector(entry, shift_bits, rows.pos[i], rows.pos, rows.shifts), term)
+        d = ti.cast(straight_vector_to(entry, shift_bits, rows.pos[i], rows.pos, rows.shifts), term)
         _, w = of_pair(i, d, entry, shift_bits, rows.kind, table)
         return w
 
@@ -131,7 +129,7 @@ def pair_tuples(terms: Terms, real: Any, term: Any, on_gpu: bool) -> PairTuples:
         for k in range((m - first + stride - 1) // stride):
             member = begin + first + stride * k
             entry = t.tuples[entry_at(member, n, t)]
-            d = ti.cast(distance_vector(entry, shift_bits, x, rows.pos, rows.shifts), term)
+            d = ti.cast(vector_to(entry, shift_bits, x, rows.pos, rows.shifts), term)
             u, w = 0.0, t.values[value_at(member, n, t)]
             # What only the end of a run asks for is not kept.
             if ti.static(want == ALL):

@@ -28,6 +28,8 @@ import numpy as np
 from taichimd.core.kernel_cache import RUNTIMES
 
 _BY_NAME = (*RUNTIMES, "numpy", "scipy", "sympy", "mpmath", "ase")
+_HOST = ("taichimd.core.runtime", "taichimd.core.arguments", "taichimd.core.warm_start")
+"""Modules that compile and launch kernels, whatever these compute."""
 _STDLIB = sysconfig.get_paths()["stdlib"]
 _USER, _DERIVED = "taichimd_user_", "taichimd_derived_"
 _SHOWN = 60
@@ -101,6 +103,8 @@ class _Walk:
     def _token(self, value: Any, name: str) -> str:
         if isinstance(value, FunctionType):
             return self._function(value)
+        if (argument := self._argument(value)) is not None:
+            return argument
         if isinstance(value, ModuleType):
             return f"module {_public(value.__name__) if _by_name(value) else 'of the user'}"
         if isinstance(value, BuiltinFunctionType | type) or _is_foreign(value):
@@ -115,6 +119,16 @@ class _Walk:
             return self._constant(self._data(value, name), name)
         own = vars(value) if hasattr(value, "__dict__") else {}
         return f"object {type(value).__qualname__} {self._data(own, name)}"
+
+    def _argument(self, value: Any) -> str | None:
+        """Of a declared argument of kernels the type, of a table the fields: not what they mean."""
+        from taichimd.core.arguments import Array, Bundle, Number
+
+        if isinstance(value, Array | Number):
+            return f"argument {value.type}"
+        if isinstance(value, type) and issubclass(value, Bundle):
+            return f"table {[(field, self.token(what, field)) for field, what in value.fields.items()]}"
+        return None
 
     def _several(self, what: str, values: list[Any], name: str) -> str:
         return f"{what} {[self.token(value, name) for value in values]}"
@@ -290,7 +304,7 @@ def _by_name(module: ModuleType) -> bool:
 def _foreign(module: str, file: str | None) -> bool:
     """Whether code of this module counts by its name."""
     root = module.split(".")[0]
-    if root in _BY_NAME or module == "taichimd.core.runtime":
+    if root in _BY_NAME or module in _HOST:
         return True
     # A user's file may have the name of one of Python's own.
     return root in sys.stdlib_module_names and (file is None or file.startswith(_STDLIB))

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from taichimd.core.arguments import Array
 
-# The fingerprint of ReaxFF covers the words of both.
 CONTROL = Array("i32", "see `control_size`", "what kernels tell each other and the host")
-GOING_ON = Array("i32", "", "whether a loop on the device goes on")
+GOING_ON = Array("i32", "", "whether a loop on the device continues")
 
 MAX_GROUPS = 16
 """Groups of terms that a force field may have: each has a near list of its own."""

@@ -1,8 +1,4 @@
-"""Entries of lists that use all 32 bits: number of the neighbour, and code of an image in the low bits.
-
-`rows` and `enumerate.access` have the same for entries of 31 bits. ReaxFF and triples use these: their text
-is part of the fingerprint of a potential, which does not change with the number of atoms that fit.
-"""
+"""Entries of lists of 32 bits: the place of the neighbour, then, in the low bits, the code of its image."""
 
 from taichimd.core.runtime import ti
 from taichimd.neighbours.rows import slot
@@ -15,13 +11,18 @@ def neighbour(entry, shift_bits):
 
 
 @ti.func
-def vector_to(entry, shift_bits, x, pos: ti.template(), shifts: ti.template()):  # type: ignore[valid-type]
-    """r_ij = r_j - r_i for an entry of an atom at x, through the image that it names."""
-    d = pos[neighbour(entry, shift_bits)] - x
+def through_image(d, entry, shift_bits, shifts: ti.template()):  # type: ignore[valid-type]
+    """The vector d = r_j - r_i of an entry, through the image that it names."""
     code = entry & ((1 << shift_bits) - 1)
     if code != 0:
         d += shifts[code]
     return d
+
+
+@ti.func
+def vector_to(entry, shift_bits, x, pos: ti.template(), shifts: ti.template()):  # type: ignore[valid-type]
+    """r_ij = r_j - r_i for an entry of an atom at x, through the image that it names."""
+    return through_image(pos[neighbour(entry, shift_bits)] - x, entry, shift_bits, shifts)
 
 
 @ti.func

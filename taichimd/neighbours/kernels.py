@@ -23,15 +23,6 @@ from taichimd.neighbours.sorted_atoms import Search
 from taichimd.system.state import CARRIED, SPARE_ATOMS, Atoms
 
 
-@ti.func
-def through_image(d, entry, shift_bits, shifts: ti.template()):
-    """The vector d = r_j - r_i of an entry, through the image that it names."""
-    code = entry & ((1 << shift_bits) - 1)
-    if code != 0:
-        d += shifts[code]
-    return d
-
-
 @dataclass(frozen=True)
 class ListKernels:
     """Kernels of the Verlet list.

@@ -60,25 +60,6 @@ def slot(i, s, n, width, layout: ti.template()):  # type: ignore[valid-type]
     return place
 
 
-@ti.func
-def key_of(entry, shift_bits, ident: ti.template()):  # type: ignore[valid-type]
-    """Number by which entries stand in the order of the user's atoms, then of images."""
-    return (ident[entry >> shift_bits] << shift_bits) | (entry & ((1 << shift_bits) - 1))
-
-
-@ti.func
-def insert(
-    i, kept, entry, n, width, shift_bits,
-    ident: ti.template(), rows: ti.template(), layout: ti.template(),  # type: ignore[valid-type]
-):  # fmt: skip
-    """Put an entry into its place among the `kept` ones of atom i, which are in order."""
-    at, key = kept, key_of(entry, shift_bits, ident)
-    while at > 0 and key_of(rows[slot(i, at - 1, n, width, layout)], shift_bits, ident) > key:
-        rows[slot(i, at, n, width, layout)] = rows[slot(i, at - 1, n, width, layout)]
-        at -= 1
-    rows[slot(i, at, n, width, layout)] = entry
-
-
 class VerletRows(Bundle):
     """The Verlet list: every pair within cutoff + outer skin at the last build."""
 

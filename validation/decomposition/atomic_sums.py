@@ -18,13 +18,13 @@ import numpy as np
 from taichimd.core import runtime
 from taichimd.core.arguments import kernel, types_of
 from taichimd.core.runtime import literals, ti
-from taichimd.enumerate.access import neighbour, straight_vector
 from taichimd.enumerate.gather import gather_functions
 from taichimd.enumerate.group import Group
 from taichimd.enumerate.outputs import Outputs
 from taichimd.enumerate.reproducible_sum import FORCE, pair_sums
 from taichimd.enumerate.tuples import pair_tuples, triplet_tuples
 from taichimd.neighbours.control import CONTROL, Control
+from taichimd.neighbours.entries import neighbour, straight_vector_to
 from taichimd.neighbours.rows import Rows, VerletRows, body_layout, slot
 from taichimd.neighbours.tuple_arrays import (
     pairs_end,
@@ -77,7 +77,7 @@ def pair_kernels(group: Group, backend: str) -> tuple[Any, Any]:
             out.force[i] = ti.Vector([0.0, 0.0, 0.0])
         for k in range(pairs_end(n, t)):
             i, entry = t.tuples[3 * k], t.tuples[3 * k + 1]
-            d = straight_vector(entry, shift_bits, atoms.pos[i], atoms.pos, verlet.shifts)
+            d = straight_vector_to(entry, shift_bits, atoms.pos[i], atoms.pos, verlet.shifts)
             f = pair.slope(k, n, shift_bits, rows, group.kept.pair_table, t) * d
             ti.atomic_add(out.force[i], f)
             ti.atomic_sub(out.force[neighbour(entry, shift_bits)], f)

@@ -15,7 +15,6 @@ from typing import Any
 
 from taichimd.core.math import exp, log, power
 from taichimd.core.runtime import ti
-from taichimd.enumerate.access import distance_vector
 from taichimd.enumerate.queued import goes
 from taichimd.forcefields.reaxff.arrays import (
     GO,
@@ -28,10 +27,9 @@ from taichimd.forcefields.reaxff.arrays import (
 )
 from taichimd.forcefields.reaxff.tables import N_ATOM, N_PAIR, G, OfAtom, OfPair
 from taichimd.neighbours.control import Control
-from taichimd.neighbours.rows import body_layout, insert, row_layout, slot
+from taichimd.neighbours.entries import insert, vector_to
+from taichimd.neighbours.rows import body_layout, row_layout, slot
 
-OVERFULL, REBUILD = Control.overfull, Control.rebuild
-"""The fingerprint of ReaxFF covers their names."""
 LEAST = 1e-10
 """Smaller bond orders are 0."""
 
@@ -78,7 +76,7 @@ def bond_orders_function(backend: str, n_kinds: int) -> Any:
                 # Candidates in the order of the user's numbers and images, whatever that of the near list.
                 for s in range(near.count[i]):
                     entry = near.entries[slot(i, s, n, near.width, layout)]
-                    d = distance_vector(entry, shift_bits, x, atoms.pos, verlet.shifts)
+                    d = vector_to(entry, shift_bits, x, atoms.pos, verlet.shifts)
                     q = (a * n_kinds + atoms.kind[entry >> shift_bits]) * N_PAIR
                     reach = tables.pair[q + OfPair.reach]
                     if d.dot(d) <= reach * reach:
@@ -98,7 +96,7 @@ def bond_orders_function(backend: str, n_kinds: int) -> Any:
                 cut, total, found = tables.general[G.bo_cut], 0.0, 0
                 for s in range(ti.min(candidates, width)):
                     entry = bonds.partner[place(i, s, n, width)]
-                    d = distance_vector(entry, shift_bits, x, atoms.pos, verlet.shifts)
+                    d = vector_to(entry, shift_bits, x, atoms.pos, verlet.shifts)
                     r = ti.sqrt(d.dot(d))
                     q = (a * n_kinds + atoms.kind[entry >> shift_bits]) * N_PAIR
                     s0, p0, pp0, ds, dp, dpp = raw(r, q, cut, tables.pair)
@@ -130,8 +128,8 @@ def bond_orders_function(backend: str, n_kinds: int) -> Any:
             if status[GO] == 1 and status[MOST_BONDS] > bonds.width:
                 # The host grows the rows, and the step is done again.
                 status[GO], status[HELD] = 0, 1
-                control[OVERFULL + group] = 1
-                control[REBUILD] = 1
+                control[Control.overfull + group] = 1
+                control[Control.rebuild] = 1
         for t in range(bonds.places):
             n, width, m, shift_bits = atoms.n, bonds.width, bonds.places, verlet.shift_bits
             i, s = owner(t, n, width)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from taichimd.core.errors import ChargeError, SettingsError
 from taichimd.core.memory import FEWER, array, bytes_of, bytes_of_number, require
-from taichimd.core.runtime import DEVICE_LOOPS, blocks_for, grid, literals, ti
+from taichimd.core.runtime import blocks_for, grid, literals, ti
 from taichimd.forcefields.reaxff.dots import PIECES
 from taichimd.forcefields.reaxff.extended import Auxiliary
 from taichimd.forcefields.reaxff.history import Past
@@ -27,7 +27,9 @@ from taichimd.forcefields.reaxff.solver import (
     ROUNDS,
     SOLVED,
     STATUS,
+    OneKernel,
     Progress,
+    RepeatedKernels,
     Solver,
     Vectors,
     loop_ends,
@@ -212,7 +214,7 @@ class Charges:
         self.matrix.shift_bits = shift_bits
         start = self.past, control, frozen, stepping
         with literals(self._state.real), grid(self._blocks):
-            if DEVICE_LOOPS:
+            if isinstance(self._kernels, OneKernel):
                 self._kernels.solve(
                     self._solver, near, shifts, *start, self.charge, self._net, self._going
                 )  # fmt: skip
@@ -222,6 +224,7 @@ class Charges:
         self._iterate(self._calls)
 
     def _iterate(self, calls: int) -> None:
+        assert isinstance(self._kernels, RepeatedKernels)
         with literals(self._state.real), grid(self._blocks):
             self._kernels.iterate.repeat(calls, self._solver)
             self._kernels.finish(self._solver, self.past, self.charge, self._net)

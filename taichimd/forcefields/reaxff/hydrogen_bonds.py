@@ -14,11 +14,11 @@ from typing import Any
 
 from taichimd.core.math import exp
 from taichimd.core.runtime import ti
-from taichimd.enumerate.access import distance_vector
 from taichimd.enumerate.reproducible_sum import empty_sums, with_term
 from taichimd.enumerate.row_sums import across, threads_of_row
 from taichimd.forcefields.reaxff.arrays import GO, A, H, bond_functions, vector
 from taichimd.forcefields.reaxff.tables import N_ATOM, OfAtom, OfHydrogen
+from taichimd.neighbours.entries import vector_to
 from taichimd.neighbours.rows import row_layout, slot
 
 REACH = 7.5
@@ -75,7 +75,7 @@ def hydrogen_bonds_function(backend: str, n_kinds: int, energies: bool, virials:
                 entry = near.entries[slot(h, lane + many * step, n, near.width, layout)]
                 row = tables.rows[pair + atoms.kind[entry >> shift_bits]]
                 if row >= 0 and entry != donor:
-                    far = distance_vector(entry, shift_bits, atoms.pos[h], atoms.pos, g.verlet.shifts)
+                    far = vector_to(entry, shift_bits, atoms.pos[h], atoms.pos, g.verlet.shifts)
                     if far.dot(far) <= REACH * REACH:
                         e, to_order, to_donor, to_acceptor = one(order, d, far, row, tables.hydrogen)
                         with_term(sums, 8, 0, to_order)
@@ -93,7 +93,7 @@ def hydrogen_bonds_function(backend: str, n_kinds: int, energies: bool, virials:
             entry = near.entries[slot(k, lane + many * step, n, near.width, layout)]
             h = entry >> shift_bits
             if tables.atom[atoms.kind[h] * N_ATOM + OfAtom.hb] == HYDROGEN:
-                far = -distance_vector(entry, shift_bits, atoms.pos[k], atoms.pos, g.verlet.shifts)
+                far = -vector_to(entry, shift_bits, atoms.pos[k], atoms.pos, g.verlet.shifts)
                 if far.dot(far) <= REACH * REACH:
                     seen = (k << shift_bits) | (-(entry & mask) & mask)
                     for s in range(bonds.count[h]):

@@ -12,15 +12,15 @@ values before they are rounded: rounding acts on the correction alone, by which 
 guess.
 """
 
-from types import SimpleNamespace
+from dataclasses import dataclass
 from typing import Any
 
 from taichimd.core.arguments import Array, Bundle, Number
-from taichimd.core.runtime import computed_in, ti
-from taichimd.enumerate.access import straight_vector
+from taichimd.core.runtime import DeviceFunction, computed_in, ti
 from taichimd.enumerate.reproducible_sum import empty_sums, with_term
 from taichimd.enumerate.row_sums import LANES, across, threads_of_row, whole_chunks
 from taichimd.forcefields.reaxff.taper import coulomb_value
+from taichimd.neighbours.entries import straight_vector_to
 from taichimd.neighbours.rows import claim, slot, some
 
 
@@ -57,7 +57,24 @@ class Screening(Bundle):
     inverse_gamma3: Any = Array("f64", "kinds^2", "gamma^-3 of each pair of kinds, angstrom^3")
 
 
-def matrix_functions(stored: Any, n_kinds: int, layout: int, near_layout: int, put_close: Any) -> Any:
+@dataclass(frozen=True)
+class MatrixFunctions:
+    """Device functions of the matrix.
+
+    Attributes:
+        fill: makes it. product: with a vector, one row. threads: that share a row.
+        rounded: whether values are stored with fewer digits than they are computed with.
+    """
+
+    fill: DeviceFunction
+    product: DeviceFunction
+    threads: int
+    rounded: bool
+
+
+def matrix_functions(
+    stored: Any, n_kinds: int, layout: int, near_layout: int, put_close: Any
+) -> MatrixFunctions:
     """Device functions `fill` and `product`, `threads` of a row, and whether values are `rounded`.
 
     Both functions have their own loops over atoms.
@@ -75,7 +92,7 @@ def matrix_functions(stored: Any, n_kinds: int, layout: int, near_layout: int, p
     @ti.func
     def square(entry, here, atoms: ti.template(), shifts: ti.template(), shift_bits):
         """Square of the distance of an entry."""
-        d = ti.cast(straight_vector(entry, shift_bits, here, atoms.pos, shifts), ti.f64)
+        d = ti.cast(straight_vector_to(entry, shift_bits, here, atoms.pos, shifts), ti.f64)
         return d.dot(d)
 
     @ti.func
@@ -213,5 +230,4 @@ def matrix_functions(stored: Any, n_kinds: int, layout: int, near_layout: int, p
                 add_products(sums, i, c * AHEAD, 1, n, matrix, x)
         return across(sums, 2, many)
 
-    # No dataclass: the fingerprint of potentials covers this function.
-    return SimpleNamespace(fill=fill, product=product, threads=many, rounded=rounded)
+    return MatrixFunctions(fill, product, many, rounded)

@@ -5,16 +5,16 @@ atom has the polarisation energy chi q + eta q^2/2. Forces are the derivative at
 row have the order of `enumerate.row_sums`.
 """
 
+from dataclasses import dataclass
 from functools import cache
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
+from taichimd.core.arguments import Array, Bundle, Kernel, Number, kernel, types_of
 from taichimd.core.errors import SettingsError
 from taichimd.core.runtime import blocks_for, computed_in, grid, literals, ti
-from taichimd.enumerate.access import store_matrix, straight_vector
+from taichimd.enumerate.access import store_matrix
 from taichimd.enumerate.reproducible_sum import ALL, FORCE, empty_sums, with_term
 from taichimd.enumerate.row_sums import LANES, across, threads_of_row, whole_chunks
 from taichimd.forcefields.reaxff.charges import Charges
@@ -23,6 +23,7 @@ from taichimd.forcefields.reaxff.options import Constants
 from taichimd.forcefields.reaxff.pair_tables import COLUMNS, Look, fill_kernel, look_up, pairs_of
 from taichimd.forcefields.reaxff.pairs import LEAST_R2, Form, Shapes, Values, pair_function
 from taichimd.forcefields.reaxff.solver import CHARGE, ELEMENTS, SHIFTS, SOLVED, STATUS, Progress, loop_ends
+from taichimd.neighbours.entries import straight_vector_to
 from taichimd.neighbours.rows import row_layout, slot
 from taichimd.system.state import Atoms, State
 
@@ -56,9 +57,19 @@ class Results(Bundle):
     polarisation: Any = Array("real", "n", "likewise")
 
 
+@dataclass(frozen=True)
+class NonbondedKernels:
+    """Kernels of pairs at known charges. `forces`: forces alone. `everything`: energies and virials, too."""
+
+    forces: Kernel
+    everything: Kernel
+
+
 @cache
-def nonbonded_kernels(real: Any, stored: Any, n_kinds: int, backend: str, form: Form, tabulated: bool) -> Any:
-    """Kernels `forces` and `everything` for a precision, number of kinds and van der Waals form.
+def nonbonded_kernels(
+    real: Any, stored: Any, n_kinds: int, backend: str, form: Form, tabulated: bool
+) -> NonbondedKernels:
+    """The kernels for a precision, number of kinds and van der Waals form.
 
     `tabulated`: pairs are looked up; then the kernels take a `Look` for `Shapes`.
     """
@@ -81,7 +92,7 @@ def nonbonded_kernels(real: Any, stored: Any, n_kinds: int, backend: str, form: 
             if s < count:
                 entry = g.matrix.entries[slot(i, s, n, width, layout)]
                 j = entry >> shift_bits
-                d = ti.cast(straight_vector(entry, shift_bits, here, g.atoms.pos, g.shifts), ti.f64)
+                d = ti.cast(straight_vector_to(entry, shift_bits, here, g.atoms.pos, g.shifts), ti.f64)
                 r2 = ti.max(d.dot(d), LEAST_R2)
                 u, w, k, dk = pair(r2, a, g.atoms.kind[j], n_kinds, g.shapes, g.screening)
                 product = g.constants.coulomb * (q * ti.cast(g.charge[j], ti.f64))
@@ -138,8 +149,7 @@ def nonbonded_kernels(real: Any, stored: Any, n_kinds: int, backend: str, form: 
         """Forces, energies and virials, if charges are known."""
         of_atoms(ALL, g, results)
 
-    # No dataclass: the fingerprint of potentials covers this function.
-    return SimpleNamespace(forces=forces, everything=everything)
+    return NonbondedKernels(forces, everything)
 
 
 class Nonbonded:

@@ -10,14 +10,14 @@ The matrix of close atoms has one image of each, which makes the preconditioner 
 Made again for each evaluation: so it depends on the positions alone.
 """
 
-from types import SimpleNamespace
+from dataclasses import dataclass
 from typing import Any
 
 from taichimd.core.arguments import Array, Bundle, Number
-from taichimd.core.runtime import computed_in, ti
-from taichimd.enumerate.access import straight_vector
+from taichimd.core.runtime import DeviceFunction, computed_in, ti
 from taichimd.forcefields.reaxff.taper import coulomb_value
-from taichimd.neighbours.rows import insert, slot
+from taichimd.neighbours.entries import insert, straight_vector_to
+from taichimd.neighbours.rows import slot
 
 MOST = 24
 """Close atoms of one atom that there is room for."""
@@ -39,7 +39,20 @@ class Close(Bundle):
     diagonal: Any = Array("f64", "n", "G_ii, eV^(-1/2)")
 
 
-def factor_functions(n_kinds: int, layout: int) -> Any:
+@dataclass(frozen=True)
+class FactorFunctions:
+    """Device functions of the preconditioner.
+
+    Attributes:
+        put: an entry into its row. factorise: computes the factors. apply: to the vectors of the solver.
+    """
+
+    put: DeviceFunction
+    factorise: DeviceFunction
+    apply: DeviceFunction
+
+
+def factor_functions(n_kinds: int, layout: int) -> FactorFunctions:
     """Device functions `put` of an entry, and `factorise` and `apply`, which have their own loops over atoms.
 
     Args:
@@ -95,7 +108,7 @@ def factor_functions(n_kinds: int, layout: int) -> Any:
             j = entry >> shift_bits
             if atoms.ident[j] < ident and size < SIZE - 1:
                 if is_used(i, s, j, n, shift_bits, close):
-                    d = ti.cast(straight_vector(entry, shift_bits, here, atoms.pos, shifts), ti.f64)
+                    d = ti.cast(straight_vector_to(entry, shift_bits, here, atoms.pos, shifts), ti.f64)
                     slots[size], kinds[size] = s, atoms.kind[j]
                     x[size], y[size], z[size] = d[0], d[1], d[2]
                     size += 1
@@ -191,5 +204,4 @@ def factor_functions(n_kinds: int, layout: int) -> Any:
             if flags[0] == 0:
                 v.z[i] = product(i, 0, matrix.shift_bits, atoms, close, v.u)
 
-    # No dataclass: the fingerprint of potentials covers this function.
-    return SimpleNamespace(put=put, factorise=factorise, apply=apply)
+    return FactorFunctions(put, factorise, apply)

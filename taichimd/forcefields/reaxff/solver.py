@@ -13,11 +13,11 @@ The norm is sqrt(sum of r^2/eta)/|b|. Both columns continue until both are withi
 is five loops: product, sums of pieces (`dots`), what follows from the totals, and two of the preconditioner.
 """
 
+from dataclasses import dataclass
 from functools import cache
-from types import SimpleNamespace
 from typing import Any
 
-from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
+from taichimd.core.arguments import Array, Bundle, Kernel, Number, kernel, types_of
 from taichimd.core.runtime import DEVICE_LOOPS, computed_in, ti
 from taichimd.enumerate.row_sums import threads_of_row
 from taichimd.forcefields.reaxff.dots import piece_sums, total_of
@@ -108,14 +108,33 @@ def _at_once(backend: str) -> int:
     return 1 if backend == "cuda" else 128
 
 
+@dataclass(frozen=True)
+class OneKernel:
+    """All of a solve, where kernels loop on the device."""
+
+    solve: Kernel
+
+
+@dataclass(frozen=True)
+class RepeatedKernels:
+    """Kernels of a solve that the host repeats. `iterate` and `finish` do nothing if nothing is left to do.
+
+    Attributes:
+        begin: the first guess. cut: the matrix and its preconditioner. iterate: a few iterations, queued as
+            often as needed. finish: charges, if the solve has converged.
+    """
+
+    begin: Kernel
+    cut: Kernel
+    iterate: Kernel
+    finish: Kernel
+
+
 @cache
 def solver_kernels(
     real: Any, stored: Any, n_kinds: int, backend: str, near_layout: int, extended: bool
-) -> Any:
+) -> OneKernel | RepeatedKernels:
     """Kernels of a solve, for one precision.
-
-    Where kernels loop on the device, `solve` is all of it. Elsewhere these are `begin`, `cut`, `iterate` as
-    often as needed, and `finish`; `iterate` and `finish` do nothing if there is nothing for them to do.
 
     Args:
         real: type of positions and charges.
@@ -315,8 +334,8 @@ def solver_kernels(
 
     frozen, stepping = Number("i32", "word of control"), Number("i32", "what the evaluation is (`history`)")
     net = Number("f64", "net charge, e")
-    start = {"past": history, "control": CONTROL, "frozen": frozen, "stepping": stepping}
-    rows = {"near": ROWS, "shifts": SHIFTS}
+    start: dict[str, Any] = {"past": history, "control": CONTROL, "frozen": frozen, "stepping": stepping}
+    rows: dict[str, Any] = {"near": ROWS, "shifts": SHIFTS}
     no_screening = [name for name in Solver.fields if name != "screening"]
 
     if DEVICE_LOOPS:
@@ -330,8 +349,7 @@ def solver_kernels(
                 iteration(g, going)
             end(net, past, charge, g)
 
-        # No dataclass: the fingerprint of potentials covers this function.
-        return SimpleNamespace(solve=solve)
+        return OneKernel(solve)
 
     @kernel(
         types,
@@ -339,7 +357,7 @@ def solver_kernels(
             "elements", atoms=Sites.only("n", "kind"), v=Vectors.only("x", "z"),
             progress=Progress.only("flags", "scalars")
         ),
-        **start,  # type: ignore[arg-type]
+        **start,
     )  # fmt: skip
     def begin(g, past, control, frozen, stepping):
         """The first guess, if control says that there is something to do."""
@@ -367,5 +385,4 @@ def solver_kernels(
         """Charges of a solve that has ended well."""
         end(net, past, charge, g)
 
-    # No dataclass: the fingerprint of potentials covers this function.
-    return SimpleNamespace(begin=begin, cut=cut, iterate=iterate, finish=finish)
+    return RepeatedKernels(begin, cut, iterate, finish)
