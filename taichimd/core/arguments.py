@@ -3,7 +3,7 @@
 A table is a subclass of `Bundle`. Each of its fields says type, length and meaning:
 
     class Atoms(Bundle):
-        pos: Any = Array("vec", "n", "positions, angstrom")
+        pos: Any = ArrayField("vec", "n", "positions, angstrom")
 
 A kernel names the tables that it takes. Its function is written for bundles, and sees them as `atoms.pos`:
 
@@ -43,7 +43,7 @@ MANY = 6
 
 
 @dataclass(frozen=True)
-class Array:
+class ArrayField:
     """A field that is an array of one dimension; with the length "", a single element of none.
 
     Attributes:
@@ -81,7 +81,7 @@ class Bundle:
     fields: ClassVar[dict[str, Any]] = {}
 
     def __init_subclass__(cls) -> None:
-        own = {k: v for k, v in vars(cls).items() if isinstance(v, Array | Number) or _is_table(v)}
+        own = {k: v for k, v in vars(cls).items() if isinstance(v, ArrayField | Number) or _is_table(v)}
         cls.fields = {**cls.fields, **own}
         ti.data_oriented(cls)
 
@@ -247,7 +247,7 @@ class Kernel(KernelQueue):
         """The flat arguments, as a compiled graph takes them."""
         return [self._symbol(path, field) for path, field in self._fields.items()]
 
-    def _symbol(self, path: str, field: Array | Number) -> Any:
+    def _symbol(self, path: str, field: ArrayField | Number) -> Any:
         dtype, kinds = self._types[field.type], ti.graph.ArgKind
         if isinstance(field, Number):
             kind = kinds.MATRIX if hasattr(dtype, "n") else kinds.SCALAR
@@ -271,7 +271,7 @@ def kernel(types: dict[str, Any], *, graph: bool = False, **arguments: Any) -> C
         graph: many parallel loops, called again and again: under quadrants they become one CUDA graph, which
             costs the host less than launching each, and may loop on the device.
         **arguments: of the function, by name and in its order: a table, a `Selection` of its fields, a tuple
-            of those, an `Array`, a `Number`, or None (the function gets None).
+            of those, an `ArrayField`, a `Number`, or None (the function gets None).
 
     Raises:
         TypeError: the function takes others.
@@ -332,7 +332,7 @@ def _passed(what: Any, path: str, flat: dict[str, Any], tables: dict[str, type[B
     if isinstance(what, tuple):
         parts = [_passed(one, f"{path}[{k}]", flat, tables) for k, one in enumerate(what)]
         return f"({''.join(part + ', ' for part in parts)})"
-    if isinstance(what, Array | Number):
+    if isinstance(what, ArrayField | Number):
         flat[path] = what
         return _flat_name(path)
     table, fields = (what.table, what.fields) if isinstance(what, Selection) else (what, what.fields.items())
@@ -346,12 +346,12 @@ def _flat_name(path: str) -> str:
     return re.sub(r"\W+", "_", path)
 
 
-def _word(field: Array | Number) -> str:
+def _word(field: ArrayField | Number) -> str:
     suffix = "" if isinstance(field, Number) else "_array" if field.length else "_element"
     return f"_{field.type}{suffix}"
 
 
-def _type(types: dict[str, Any], field: Array | Number) -> Any:
+def _type(types: dict[str, Any], field: ArrayField | Number) -> Any:
     if isinstance(field, Number):
         return types[field.type]
     return ti.types.ndarray(dtype=types[field.type], ndim=1 if field.length else 0)

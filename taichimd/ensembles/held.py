@@ -3,11 +3,11 @@
 from functools import cache
 from typing import Any
 
-from taichimd.core.arguments import Array, kernel, types_of
+from taichimd.core.arguments import ArrayField, kernel, types_of
 from taichimd.core.runtime import ti
 from taichimd.system.state import Atoms
 
-HELD = Array("i32", "n", "bits 1, 2, 4 for x, y, z along which the atom of a user's number is held")
+HELD = ArrayField("i32", "n", "bits 1, 2, 4 for x, y, z along which the atom of a user's number is held")
 
 
 @ti.func

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from taichimd.core.arguments import Array, Selection, View, device_helper
+from taichimd.core.arguments import ArrayField, Selection, View, device_helper
 from taichimd.core.runtime import DeviceFunction
 from taichimd.enumerate.terms import ByTuple, Terms
 from taichimd.neighbours.near_list import GroupArrays, Kept
@@ -88,7 +88,7 @@ class Group:
         if self.pair_rows:
             parts["tuples"] = in_pages(Tuples, tuple(fields["tuples"]), "tuples", self.pages)
         if self.pages > 1 and "partial" in fields["kept"]:
-            own = {"partial": (Array("term", "n width", "a component of dU_i/dr_ij, eV/angstrom"),) * 3}
+            own = {"partial": (ArrayField("term", "n width", "a component of dU_i/dr_ij, eV/angstrom"),) * 3}
             parts["kept"] = Kept.only(*fields["kept"], **own)
         if self.terms.passes:
             own = GroupArrays.fields["own"]

@@ -13,7 +13,7 @@ over vectors of a function's own, not over arrays.
 from dataclasses import dataclass
 from typing import Any
 
-from taichimd.core.arguments import Array, Bundle, Number, Selection
+from taichimd.core.arguments import ArrayField, Bundle, Number, Selection
 from taichimd.core.runtime import WARPS, DeviceFunction, ti
 from taichimd.enumerate.queued import goes
 from taichimd.enumerate.terms import TripletFunction
@@ -39,17 +39,21 @@ class Sides(Bundle):
     """Entries of each atom within the cutoff, in the order of the user's numbers, and sums of each entry."""
 
     width: Any = Number("i32", "slots of a row")
-    count: Any = Array("i32", "n", "entries of an atom")
-    keys: Any = Array("i32", "n width", "user's number << shift_bits | code of the image")
-    kind: Any = Array("i32", "n width", "species")
-    known: Any = Array("f64", "5 n width", "r_j - r_i, its square, `TripletFunction.pair` of that; angstrom")
-    sums: Any = Array("f64", "columns n width", "over k of slope; of u, and of slope times r_k - r_i")
-    found: Any = Array("i32", "n width", "keys in the order of the list")
-    vectors: Any = Array("f64", "3 n width", "on a CPU: r_j - r_i in the order of the list, angstrom")
-    turn: Any = Array("i32", "n width", "on a GPU: which of its atom's own entries each of those is, or -1")
-    first: Any = Array("i32", "n", "where own entries begin: in an atom's row, on a GPU in `pairs`")
-    pairs: Any = Array("i32", "n width", "on a GPU: places of own entries in `keys`")
-    total: Any = Array("i32", "1", "on a GPU: number of `pairs`")
+    count: Any = ArrayField("i32", "n", "entries of an atom")
+    keys: Any = ArrayField("i32", "n width", "user's number << shift_bits | code of the image")
+    kind: Any = ArrayField("i32", "n width", "species")
+    known: Any = ArrayField(
+        "f64", "5 n width", "r_j - r_i, its square, `TripletFunction.pair` of that; angstrom"
+    )
+    sums: Any = ArrayField("f64", "columns n width", "over k of slope; of u, and of slope times r_k - r_i")
+    found: Any = ArrayField("i32", "n width", "keys in the order of the list")
+    vectors: Any = ArrayField("f64", "3 n width", "on a CPU: r_j - r_i in the order of the list, angstrom")
+    turn: Any = ArrayField(
+        "i32", "n width", "on a GPU: which of its atom's own entries each of those is, or -1"
+    )
+    first: Any = ArrayField("i32", "n", "where own entries begin: in an atom's row, on a GPU in `pairs`")
+    pairs: Any = ArrayField("i32", "n width", "on a GPU: places of own entries in `keys`")
+    total: Any = ArrayField("i32", "1", "on a GPU: number of `pairs`")
 
 
 def sides_of(backend: str) -> Selection:

@@ -11,7 +11,7 @@ as a branch would cost more.
 from functools import cache
 from typing import Any
 
-from taichimd.core.arguments import Array, View, kernel, types_of
+from taichimd.core.arguments import ArrayField, View, kernel, types_of
 from taichimd.core.runtime import computed_in, ti
 from taichimd.enumerate.near_sides import RUN, Limits, side_functions, sides_of, threads_of_search
 from taichimd.enumerate.outputs import Outputs
@@ -29,7 +29,7 @@ SHARES = 8
 """Turns of a CPU's loop for each atom, of which one is used: the runtimes give a thread 512 turns or more."""
 FEW = 4096
 """Atoms whose rows a CPU's cache holds: up to here neighbours need not be computed one after the other."""
-PLACES = Array("i32", "n", "place of each user's number")
+PLACES = ArrayField("i32", "n", "place of each user's number")
 
 
 class Given(View):

@@ -11,7 +11,7 @@ threads of a warp the third atoms.
 from functools import cache
 from typing import Any
 
-from taichimd.core.arguments import Array, Bundle, Number, View, kernel, types_of
+from taichimd.core.arguments import ArrayField, Bundle, Number, View, kernel, types_of
 from taichimd.core.runtime import computed_in, ti
 from taichimd.enumerate.near_sides import Limits, in_warps, threads_of_search, votes
 from taichimd.enumerate.queued import goes
@@ -38,10 +38,12 @@ class Later(Bundle):
     """Rows of the near list without atoms of lower numbers and those that are out of range."""
 
     shares: Any = Number("i32", "into which an atom's triples are divided")
-    count: Any = Array("i32", "n", "number of entries of each atom")
-    vectors: Any = Array("f64", "3 n width", "r_j - r_i: of each atom all x, all y, all z, angstrom")
-    kind: Any = Array("i32", "n width", "2 * species, and 1 more if it is an image of the atom itself")
-    parts: Any = Array("f64", "2 n shares", "energies of the shares, in two parts each (`reproducible_sum`)")
+    count: Any = ArrayField("i32", "n", "number of entries of each atom")
+    vectors: Any = ArrayField("f64", "3 n width", "r_j - r_i: of each atom all x, all y, all z, angstrom")
+    kind: Any = ArrayField("i32", "n width", "2 * species, and 1 more if it is an image of the atom itself")
+    parts: Any = ArrayField(
+        "f64", "2 n shares", "energies of the shares, in two parts each (`reproducible_sum`)"
+    )
 
 
 class Given(View):

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from taichimd.core.arguments import Array, Bundle
+from taichimd.core.arguments import ArrayField, Bundle
 from taichimd.core.runtime import ti
 from taichimd.system.state import State
 
@@ -10,9 +10,9 @@ from taichimd.system.state import State
 class Outputs(Bundle):
     """What an evaluation leaves, in spatial order."""
 
-    energy: Any = Array("real", "n", "energy of each atom, eV")
-    force: Any = Array("vec", "n", "force on each atom, eV/angstrom")
-    virial: Any = Array("real", "9n", "3x3 virial of each atom, eV")
+    energy: Any = ArrayField("real", "n", "energy of each atom, eV")
+    force: Any = ArrayField("vec", "n", "force on each atom, eV/angstrom")
+    virial: Any = ArrayField("real", "9n", "3x3 virial of each atom, eV")
 
 
 def outputs_for(state: State) -> Outputs:

@@ -8,7 +8,7 @@ each atom, and the virial (r_i - c) (x) f_i, c its centre.
 from functools import cache
 from typing import Any
 
-from taichimd.core.arguments import Array, Number, kernel, types_of
+from taichimd.core.arguments import ArrayField, Number, kernel, types_of
 from taichimd.core.runtime import computed_in, ti
 from taichimd.enumerate.access import store_matrix
 from taichimd.enumerate.outputs import Outputs
@@ -26,7 +26,7 @@ NUMBERS = 13
 SHARES = 1.0, 1.0, 1.0, 1.0 / 6.0, -2.0 / 3.0
 """Factors of the sums of these."""
 WHEN = Number("i32", "see `neighbours.control`")
-FOUND = Array(
+FOUND = ArrayField(
     "f64", "3 n or 13 n", "force, energy and virial of each atom, in the user's order, eV and angstrom"
 )
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from taichimd.core.arguments import Array, Bundle
+from taichimd.core.arguments import ArrayField, Bundle
 
 ITEM = 5
 """Numbers of an item."""
-ITEMS = Array(
+ITEMS = ArrayField(
     "i32",
     "5 items",
     "of each: tiles I and J, first tile K, how many; K counts round the ring of tiles; and the system",
@@ -21,11 +21,11 @@ ITEMS = Array(
 class Spans(Bundle):
     """Where systems lie: no triple has atoms of two."""
 
-    system: Any = Array("i32", "n", "of the atom at a place")
-    begins: Any = Array(
+    system: Any = ArrayField("i32", "n", "of the atom at a place")
+    begins: Any = ArrayField(
         "i32", "systems + 1", "first atom by the user's numbers; behind the last one, all atoms"
     )
-    squares: Any = Array("i32", "systems", "first of its pairs in `triple_tiles.PairSums`")
+    squares: Any = ArrayField("i32", "systems", "first of its pairs in `triple_tiles.PairSums`")
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from taichimd.core.arguments import Array, Bundle, Kernel, Number, Selection, kernel, types_of
+from taichimd.core.arguments import ArrayField, Bundle, Kernel, Number, Selection, kernel, types_of
 from taichimd.core.runtime import ti
 from taichimd.enumerate.queued import goes
 from taichimd.enumerate.terms import TripletFunction
@@ -39,12 +39,12 @@ LOST = 2 * SPREAD
 class Placed(Bundle):
     """Atoms in the order of the user's numbers."""
 
-    pos: Any = Array("double_vec", "n", "positions, angstrom")
-    kind: Any = Array("i32", "n", "number of the species")
+    pos: Any = ArrayField("double_vec", "n", "positions, angstrom")
+    kind: Any = ArrayField("i32", "n", "number of the species")
 
 
-STRENGTHS = Array("f64", "kinds^3", "strength by kinds")
-WHOLE = Array(
+STRENGTHS = ArrayField("f64", "kinds^3", "strength by kinds")
+WHOLE = ArrayField(
     "i64",
     "(2 SPREAD + 1) systems",
     "of each system: energies in multiples of UNIT, then of UNIT^2; how many were lost",
@@ -54,11 +54,11 @@ WHOLE = Array(
 class PairSums(Bundle):
     """Sums over third atoms k of each pair (i, j), system by system."""
 
-    slope: Any = Array("f64", "sum of n^2", "of du/d(r_ij^2), eV/angstrom^2")
-    energy: Any = Array("f64", "sum of n^2", "of u, eV")
-    x: Any = Array("f64", "sum of n^2", "of slope times the x of r_k - r_i, eV/angstrom")
-    y: Any = Array("f64", "sum of n^2", "likewise")
-    z: Any = Array("f64", "sum of n^2", "likewise")
+    slope: Any = ArrayField("f64", "sum of n^2", "of du/d(r_ij^2), eV/angstrom^2")
+    energy: Any = ArrayField("f64", "sum of n^2", "of u, eV")
+    x: Any = ArrayField("f64", "sum of n^2", "of slope times the x of r_k - r_i, eV/angstrom")
+    y: Any = ArrayField("f64", "sum of n^2", "likewise")
+    z: Any = ArrayField("f64", "sum of n^2", "likewise")
 
 
 def columns_of(everything: bool) -> type[PairSums] | Selection:

@@ -122,9 +122,9 @@ class _Walk:
 
     def _argument(self, value: Any) -> str | None:
         """Of a declared argument of kernels the type, of a table the fields: not what they mean."""
-        from taichimd.core.arguments import Array, Bundle, Number
+        from taichimd.core.arguments import ArrayField, Bundle, Number
 
-        if isinstance(value, Array | Number):
+        if isinstance(value, ArrayField | Number):
             return f"argument {value.type}"
         if isinstance(value, type) and issubclass(value, Bundle):
             return f"table {[(field, self.token(what, field)) for field, what in value.fields.items()]}"

@@ -10,10 +10,10 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from taichimd.core.arguments import Array
+from taichimd.core.arguments import ArrayField
 
-CONTROL = Array("i32", "see `control_size`", "what kernels tell each other and the host")
-GOING_ON = Array("i32", "", "whether a loop on the device continues")
+CONTROL = ArrayField("i32", "see `control_size`", "what kernels tell each other and the host")
+GOING_ON = ArrayField("i32", "", "whether a loop on the device continues")
 
 MAX_GROUPS = 16
 """Groups of terms that a force field may have: each has a near list of its own."""

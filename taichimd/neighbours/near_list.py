@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from taichimd.core.arguments import Array, Bundle
+from taichimd.core.arguments import ArrayField, Bundle
 from taichimd.core.memory import FEWER, array, bytes_of, bytes_of_number, require
 from taichimd.core.runtime import ti
 from taichimd.neighbours.control import Control
@@ -20,13 +20,17 @@ from taichimd.system.state import State
 class Kept(Bundle):
     """Parameters of terms, and what three-body terms keep from one of their loops to the next."""
 
-    pair_table: Any = Array("term", "kinds^2 columns", "parameters of the pair term by kinds")
-    body_table: Any = Array("term", "kinds^3 columns", "parameters of the three-body term by kinds")
-    partial: Any = Array("term_vec", "n width", "dU_i/dr_ij of every entry of the near list, eV/angstrom")
-    zeta: Any = Array("term", "n width", "bond order of every entry, then dU_i/dzeta")
-    moments: Any = Array("term", "10 kinds n", "sums over the neighbours of an atom (`enumerate.moments`)")
-    live: Any = Array("i32", "n", "mask of the entries of an atom that are within reach")
-    reverse: Any = Array("i32", "n width", "where the entry (j, i) of an entry (i, j) stands")
+    pair_table: Any = ArrayField("term", "kinds^2 columns", "parameters of the pair term by kinds")
+    body_table: Any = ArrayField("term", "kinds^3 columns", "parameters of the three-body term by kinds")
+    partial: Any = ArrayField(
+        "term_vec", "n width", "dU_i/dr_ij of every entry of the near list, eV/angstrom"
+    )
+    zeta: Any = ArrayField("term", "n width", "bond order of every entry, then dU_i/dzeta")
+    moments: Any = ArrayField(
+        "term", "10 kinds n", "sums over the neighbours of an atom (`enumerate.moments`)"
+    )
+    live: Any = ArrayField("i32", "n", "mask of the entries of an atom that are within reach")
+    reverse: Any = ArrayField("i32", "n width", "where the entry (j, i) of an entry (i, j) stands")
 
 
 class GroupArrays(Bundle):
@@ -35,7 +39,7 @@ class GroupArrays(Bundle):
     near: Any = NearRows
     kept: Any = Kept
     tuples: Any = Tuples
-    own: Any = Array("real", "n", "numbers that a term of passes keeps with each atom")
+    own: Any = ArrayField("real", "n", "numbers that a term of passes keeps with each atom")
 
 
 class NearList:

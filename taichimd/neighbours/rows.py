@@ -14,7 +14,7 @@ what they know: only with `WARPS`.
 
 from typing import Any
 
-from taichimd.core.arguments import Array, Bundle, Number
+from taichimd.core.arguments import ArrayField, Bundle, Number
 from taichimd.core.memory import LARGEST
 from taichimd.core.runtime import WARPS, ti
 from taichimd.core.warps import ballot
@@ -65,37 +65,37 @@ class VerletRows(Bundle):
 
     width: Any = Number("i32", "slots of a row")
     shift_bits: Any = Number("i32", "low bits of an entry that hold the code of its image")
-    count: Any = Array("i32", "n", "number of entries of each atom")
-    entries: Any = Array("i32", "n width", "neighbour << shift_bits | code of its image")
-    shifts: Any = Array(
+    count: Any = ArrayField("i32", "n", "number of entries of each atom")
+    entries: Any = ArrayField("i32", "n width", "neighbour << shift_bits | code of its image")
+    shifts: Any = ArrayField(
         "vec", "2^shift_bits", "vectors of the images by code, angstrom; of all pairs the lattice"
     )
-    built_at: Any = Array("vec", "n", "positions at the last build, angstrom")
+    built_at: Any = ArrayField("vec", "n", "positions at the last build, angstrom")
 
 
 class NearRows(Bundle):
     """A near list, cut from the Verlet list: pairs within cutoff + inner skin at the last cut."""
 
     width: Any = Number("i32", "slots of a row")
-    count: Any = Array("i32", "n", "number of entries of each atom")
-    entries: Any = Array("i32", "n width", "as those of the Verlet list")
-    limits2: Any = Array("real", "5 + 2 kinds^2", "up to which pairs are kept (`limits`)")
-    places: Any = Array("i64", "n + images", "packed positions and image vectors (`packed`)")
+    count: Any = ArrayField("i32", "n", "number of entries of each atom")
+    entries: Any = ArrayField("i32", "n width", "as those of the Verlet list")
+    limits2: Any = ArrayField("real", "5 + 2 kinds^2", "up to which pairs are kept (`limits`)")
+    places: Any = ArrayField("i64", "n + images", "packed positions and image vectors (`packed`)")
 
 
 class Rows(Bundle):
     """A list with the atoms that it is of, as device functions take it."""
 
-    pos: Any = Array("vec", "n", "positions, angstrom")
-    kind: Any = Array("i32", "n", "number of the species")
-    count: Any = Array("i32", "n", "number of entries of each atom")
-    entries: Any = Array("i32", "n width", "the rows")
-    shifts: Any = Array("vec", "2^shift_bits", "vectors of the images, angstrom")
-    made_at: Any = Array("vec", "n", "positions when the list was made, angstrom")
+    pos: Any = ArrayField("vec", "n", "positions, angstrom")
+    kind: Any = ArrayField("i32", "n", "number of the species")
+    count: Any = ArrayField("i32", "n", "number of entries of each atom")
+    entries: Any = ArrayField("i32", "n width", "the rows")
+    shifts: Any = ArrayField("vec", "2^shift_bits", "vectors of the images, angstrom")
+    made_at: Any = ArrayField("vec", "n", "positions when the list was made, angstrom")
     width: Any = Number("i32", "slots of a row")
     shift_bits: Any = Number("i32", "low bits of an entry that hold the code of its image")
-    limits2: Any = Array("real", "5 + 2 kinds^2", "of a near list: up to which pairs are kept")
-    places: Any = Array("i64", "n + images", "of a near list: packed positions and image vectors")
+    limits2: Any = ArrayField("real", "5 + 2 kinds^2", "of a near list: up to which pairs are kept")
+    places: Any = ArrayField("i64", "n + images", "of a near list: packed positions and image vectors")
 
 
 @ti.func

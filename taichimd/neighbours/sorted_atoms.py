@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from taichimd.core.arguments import Array, Bundle, Number, Selection, View
+from taichimd.core.arguments import ArrayField, Bundle, Number, Selection, View
 
 UNROLL = 4
 """Atoms that a thread of a GPU compares at a time."""
@@ -54,21 +54,21 @@ class Sorted(Bundle):
     reach: Any = Number("ivec", "bins to visit on each side")
     periodic: Any = Number("ivec", "1 along periodic directions")
     most_image: Any = Number("ivec", "largest image along each vector that codes hold")
-    grid: Any = Array(
+    grid: Any = ArrayField(
         "vec", "8 systems", "vectors of the frame, their inverse, origin of the bins, bins per unit"
     )
-    starts: Any = Array("i32", "bins + 1", "first atom of each bin")
-    folded: Any = Array("searched", "3 (n + 16)", "positions to compare, angstrom")
-    turns: Any = Array("ivec", "n", "whole cells that an atom is away from the first one")
-    bin_of: Any = Array("i32", "n", "bin of each atom")
-    sorted_of: Any = Array("i32", "n", "place of each user's number")
-    counts: Any = Array("i32", "bins", "atoms of each bin; 0 between two sorts")
-    sums: Any = Array("i32", "see `scan`", "room for the running sum")
-    order: Any = Array("i32", "n", "atoms bin by bin, in any order")
-    turns_in: Any = Array("ivec", "n", "`turns` before the sort")
-    bin_in: Any = Array("i32", "n", "`bin_of` before the sort")
-    system: Any = Array("i32", "n", "system of the atom at a place, which no sort changes")
-    layouts: Any = Array(
+    starts: Any = ArrayField("i32", "bins + 1", "first atom of each bin")
+    folded: Any = ArrayField("searched", "3 (n + 16)", "positions to compare, angstrom")
+    turns: Any = ArrayField("ivec", "n", "whole cells that an atom is away from the first one")
+    bin_of: Any = ArrayField("i32", "n", "bin of each atom")
+    sorted_of: Any = ArrayField("i32", "n", "place of each user's number")
+    counts: Any = ArrayField("i32", "bins", "atoms of each bin; 0 between two sorts")
+    sums: Any = ArrayField("i32", "see `scan`", "room for the running sum")
+    order: Any = ArrayField("i32", "n", "atoms bin by bin, in any order")
+    turns_in: Any = ArrayField("ivec", "n", "`turns` before the sort")
+    bin_in: Any = ArrayField("i32", "n", "`bin_of` before the sort")
+    system: Any = ArrayField("i32", "n", "system of the atom at a place, which no sort changes")
+    layouts: Any = ArrayField(
         "i32", "LAYOUT systems", "bins, reach, periodic directions and places of each system"
     )
 

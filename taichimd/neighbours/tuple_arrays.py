@@ -11,7 +11,7 @@ entries in rows.
 
 from typing import Any
 
-from taichimd.core.arguments import Array, Bundle
+from taichimd.core.arguments import ArrayField, Bundle
 from taichimd.core.runtime import ti
 from taichimd.neighbours.pages import length_of_page, pages_of
 from taichimd.neighbours.scan import scan_size
@@ -20,20 +20,20 @@ from taichimd.neighbours.scan import scan_size
 class Tuples(Bundle):
     """The arrays of lists of tuples."""
 
-    firsts: Any = Array(
+    firsts: Any = ArrayField(
         "i32", "4n + 1 and room for the running sum",
         "first records of atom i: its own pairs at i, pairs with it at n + i, triplets at 2n + i; their end "
         "at 3n; behind them n cursors"
     )  # fmt: skip
-    tuples: Any = Array(
+    tuples: Any = ArrayField(
         "i32", "5 pairs + 2 triplets",
         "of each pair an atom, its list entry, the record of the other end's member; of each member the list "
         "entry; of each triplet the centre, and its slots s and t of the near list in 16 bits each"
     )  # fmt: skip
-    values: Any = Array(
+    values: Any = ArrayField(
         "term", "2 pairs + triplets", "of each member u'/r, eV/angstrom^2; of each triplet its energy, eV"
     )
-    slopes: Any = Array(
+    slopes: Any = ArrayField(
         "term_vec", "2 triplets",
         "derivatives of each triplet to the vectors to s and t, eV/angstrom; or in x the zetas"
     )  # fmt: skip

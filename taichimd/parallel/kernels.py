@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from taichimd.core.arguments import Array, Bundle, Kernel, Number, kernel, types_of
+from taichimd.core.arguments import ArrayField, Bundle, Kernel, Number, kernel, types_of
 from taichimd.core.runtime import ti
 from taichimd.ensembles.bath_arrays import BathArrays
 from taichimd.ensembles.coupling import Coupling, coupling_functions
@@ -55,15 +55,15 @@ ROUNDED = 1.0 + 2.0**-20
 class Shared(Bundle):
     """What a process exchanges with others."""
 
-    slot: Any = Array("i32", "n", "place in `everyone` of the atom of a number here")
-    number: Any = Array("i32", "n", "the user's number of it")
-    idle: Any = Array("i32", "n", "1 where no own atom needs the terms of the atom of a number here")
-    mine: Any = Array("vec", "width", "own positions, and a vector that says what was met")
-    since: Any = Array("vec", "width", "own positions when all processes made lists, angstrom")
-    chosen: Any = Array("vec", "width", "own positions when atoms were chosen, angstrom")
-    everyone: Any = Array("vec", "processes width", "those of all processes")
-    told: Any = Array("vec", "processes", "what each process has met, of the last exchange")
-    words: Any = Array("i32", "5", "see DONE")
+    slot: Any = ArrayField("i32", "n", "place in `everyone` of the atom of a number here")
+    number: Any = ArrayField("i32", "n", "the user's number of it")
+    idle: Any = ArrayField("i32", "n", "1 where no own atom needs the terms of the atom of a number here")
+    mine: Any = ArrayField("vec", "width", "own positions, and a vector that says what was met")
+    since: Any = ArrayField("vec", "width", "own positions when all processes made lists, angstrom")
+    chosen: Any = ArrayField("vec", "width", "own positions when atoms were chosen, angstrom")
+    everyone: Any = ArrayField("vec", "processes width", "those of all processes")
+    told: Any = ArrayField("vec", "processes", "what each process has met, of the last exchange")
+    words: Any = ArrayField("i32", "5", "see DONE")
     width: Any = Number("i32", "length of `mine`")
     first: Any = Number("i32", "own first place in `everyone`")
     last: Any = Number("i32", "behind the last one")
@@ -194,7 +194,7 @@ def shared_kernels(real: Any, coupling: Coupling, near_list: bool, backend: str)
         shared=Shared.only("slot", "everyone", "told", "words", "width", "first", "last", "processes"),
         control=CONTROL,
         sort=None if near_list else LOOKED_AT,
-        listed_at=Array("vec", "n", "positions of the last cut, or build, angstrom"),
+        listed_at=ArrayField("vec", "n", "positions of the last cut, or build, angstrom"),
         near2=Number("real", "square of the displacement that outdates near lists, or is noted, angstrom^2"),
     )  # fmt: skip
     def take(atoms, shared, control, sort, listed_at, near2):
@@ -274,8 +274,8 @@ def shared_kernels(real: Any, coupling: Coupling, near_list: bool, backend: str)
         types,
         atoms=Atoms.only("n", "ident"),
         shared=Shared.only("slot", "first", "last"),
-        source=Array("vec", "n", "of all atoms here"),
-        target=Array("vec", "width", "of own atoms"),
+        source=ArrayField("vec", "n", "of all atoms here"),
+        target=ArrayField("vec", "width", "of own atoms"),
     )  # fmt: skip
     def pack(atoms, shared, source, target):
         """Vectors of own atoms, for the others."""

@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Any
 
-from taichimd.core.arguments import Array, Number, kernel, types_of
+from taichimd.core.arguments import ArrayField, Number, kernel, types_of
 from taichimd.core.runtime import literals, ti
 from taichimd.enumerate.outputs import Outputs
 from taichimd.system.state import SORTED, Atoms, State
@@ -12,8 +12,8 @@ from taichimd.system.state import SORTED, Atoms, State
 @cache
 def _copy_kernel(real: Any) -> Any:
     outputs = Outputs.only("energy", "virial")
-    taken, places = Atoms.only(*SORTED), Array("i32", "n", "place of each user's number")
-    species = Array("i32", "n", "species of each user's number, among those of the system")
+    taken, places = Atoms.only(*SORTED), ArrayField("i32", "n", "place of each user's number")
+    species = ArrayField("i32", "n", "species of each user's number, among those of the system")
     kept = Atoms.only("n", *SORTED)
 
     @kernel(

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from taichimd.core.arguments import Array as Field
-from taichimd.core.arguments import Number, kernel, types_of
+from taichimd.core.arguments import ArrayField, Number, kernel, types_of
 from taichimd.core.arrays import Array
 from taichimd.core.errors import EvaluationError, SettingsError
 from taichimd.core.host_copies import to_device, to_host
@@ -255,7 +254,7 @@ def _check_finite(positions: Array) -> None:
 def _copies(real: Any) -> tuple[Any, Any]:
     """Kernels: positions from an array of the given atoms, forces to one of the local atoms."""
     some = Number("i32", "atoms before this one are in the array")
-    atoms_of, array = Atoms.only("n", "ident", "pos", "force"), Field("vec", "some", "of these atoms")
+    atoms_of, array = Atoms.only("n", "ident", "pos", "force"), ArrayField("vec", "some", "of these atoms")
 
     @kernel(types_of(real), atoms=atoms_of, array=array, some=some)
     def take(atoms, array, some):
@@ -275,7 +274,10 @@ def _copies(real: Any) -> tuple[Any, Any]:
 @cache
 def _clear_ghosts(real: Any) -> Any:
     """Kernel: energies and virials of ghosts become 0."""
-    numbers, local = Field("real", "n", "of each atom, eV"), Number("i32", "atoms before this one are local")
+    numbers, local = (
+        ArrayField("real", "n", "of each atom, eV"),
+        Number("i32", "atoms before this one are local"),
+    )
 
     @kernel(types_of(real), atoms=Atoms.only("n", "ident"), energy=numbers, virial=numbers, local=local)
     def clear_ghosts(atoms, energy, virial, local):

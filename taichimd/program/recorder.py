@@ -19,8 +19,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
-from taichimd.core.arrays import Array as Matrix
+from taichimd.core.arguments import ArrayField, Bundle, Number, kernel, types_of
+from taichimd.core.arrays import Array
 from taichimd.core.host_copies import on_host
 from taichimd.core.runtime import ti
 from taichimd.program.totals import COLUMNS
@@ -34,12 +34,12 @@ AT_A_TIME = 2
 class _Kept(Bundle):
     """What a row needs of baths and cells, and room for that of several rows."""
 
-    bath: Any = Array("f64", "as of `Baths`", "state of the baths")
-    ledger: Any = Array("i64", "as of `Baths`", "energies that they have given")
-    vectors: Any = Array("double_mat", "systems", "cell vectors in rows, angstrom")
-    baths: Any = Array("f64", "rows bath", "room for `bath` of each row")
-    ledgers: Any = Array("i64", "rows ledger", "likewise")
-    cells: Any = Array("double_mat", "rows systems", "likewise")
+    bath: Any = ArrayField("f64", "as of `Baths`", "state of the baths")
+    ledger: Any = ArrayField("i64", "as of `Baths`", "energies that they have given")
+    vectors: Any = ArrayField("double_mat", "systems", "cell vectors in rows, angstrom")
+    baths: Any = ArrayField("f64", "rows bath", "room for `bath` of each row")
+    ledgers: Any = ArrayField("i64", "rows ledger", "likewise")
+    cells: Any = ArrayField("double_mat", "rows systems", "likewise")
     row: Any = Number("i32", "where it goes")
 
 
@@ -121,7 +121,7 @@ class Row:
     charge_iterations: int | None
     reports: list[Callable[[], None]]
     values: dict[str, NDArray[Any]] | None = None
-    sums: dict[str, Matrix] = field(default_factory=dict)
+    sums: dict[str, Array] = field(default_factory=dict)
 
 
 class Recorder:

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
-from taichimd.core.arrays import Array as Matrix
+from taichimd.core.arguments import ArrayField, Bundle, Number, kernel, types_of
+from taichimd.core.arrays import Array
 from taichimd.core.errors import SettingsError
 from taichimd.core.host_copies import host_like, to_host
 from taichimd.core.matrix3 import determinant
@@ -47,13 +47,13 @@ LABORATORY = Centre()
 class Pieces(Bundle):
     """What sums over pieces of PIECE atoms take besides the atoms."""
 
-    sorted_of: Any = Array("i32", "n", "place of each user's number")
-    energy: Any = Array("real", "n", "energy of each atom, eV")
-    virial: Any = Array("real", "9n", "3x3 virial of each atom, eV")
+    sorted_of: Any = ArrayField("i32", "n", "place of each user's number")
+    energy: Any = ArrayField("real", "n", "energy of each atom, eV")
+    virial: Any = ArrayField("real", "9n", "3x3 virial of each atom, eV")
     velocity: Any = Number("double_vec", "velocities count relative to this one")
     first: Any = Number("i32", "where in `sums` the results begin")
-    sums: Any = Array("f64", "pieces columns", "the results, piece by piece")
-    bounds: Any = Array("i32", "pieces + 1", "of a batch: the user's numbers at which pieces begin")
+    sums: Any = ArrayField("f64", "pieces columns", "the results, piece by piece")
+    bounds: Any = ArrayField("i32", "pieces + 1", "of a batch: the user's numbers at which pieces begin")
 
 
 OF_ONE = Pieces.only(*(name for name in Pieces.fields if name != "bounds"))
@@ -293,7 +293,7 @@ class Sums:
         return np.array([column_sums(own) for own in np.split(values, self._ends[:-1])])
 
 
-def stress_of(virial: Matrix, cell: Matrix) -> Matrix | None:
+def stress_of(virial: Array, cell: Array) -> Array | None:
     """Symmetric part of -virial/volume (6,) in Voigt order, for any cell (3, 3) with a volume; else None.
 
     None of a virial that is not known (NaN), too.

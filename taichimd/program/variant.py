@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from taichimd.core.arguments import Array, Bundle, Number, Selection, types_of
+from taichimd.core.arguments import ArrayField, Bundle, Number, Selection, types_of
 from taichimd.core.runtime import DEVICE_LOOPS
 from taichimd.ensembles.bath_arrays import BatchBathArrays, BathArrays, GroupBathArrays
 from taichimd.ensembles.coupling import Coupling
@@ -33,7 +33,7 @@ class SystemTables(Bundle):
 
     atoms: Any = Atoms
     verlet: Any = VerletRows
-    listed_at: Any = Array("vec", "n", "positions from which displacements count, angstrom")
+    listed_at: Any = ArrayField("vec", "n", "positions from which displacements count, angstrom")
     groups: Any = GroupArrays
     control: Any = CONTROL
     bath: Any = BathArrays
@@ -50,10 +50,10 @@ NOTHING = Coupling()
 class LoopFlags(Bundle):
     """Of loops on the device: whether each continues."""
 
-    going: Any = Array("i32", "", "steps")
-    acting: Any = Array("i32", "", "actions of a barostat")
-    cutting: Any = Array("i32", "", "cuts")
-    building: Any = Array("i32", "", "builds")
+    going: Any = ArrayField("i32", "", "steps")
+    acting: Any = ArrayField("i32", "", "actions of a barostat")
+    cutting: Any = ArrayField("i32", "", "cuts")
+    building: Any = ArrayField("i32", "", "builds")
     builds_allowed: Any = Number("i32", "builds before the host looks")
     most_age: Any = Number("i32", "steps after which a list is built again")
 

@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from taichimd.core.arguments import Array, Bundle, Kernel, Number, kernel, types_of
+from taichimd.core.arguments import ArrayField, Bundle, Kernel, Number, kernel, types_of
 from taichimd.core.math import sqrt
 from taichimd.core.runtime import in_double, ti
 from taichimd.neighbours.control import CONTROL, Control
@@ -99,13 +99,13 @@ class Minimisation(Bundle):
     groups: Any = Number("i32", "groups of pieces")
     most_steps: Any = Number("i32", "steps allowed")
     most_force2: Any = Number("f64", "largest squared force of a relaxed structure, eV^2/angstrom^2")
-    parts: Any = Array("i32", "3 (pieces + groups + systems)", "see `parts_of`")
-    sorted_of: Any = Array("i32", "n", "place of each user's number")
-    whose: Any = Array("i32", "n", "system k of each user's number; -1 - k where it keeps its place")
-    deform: Any = Array("f64", "DEFORM_SIZE systems", "see above")
-    sums: Any = Array("f64", "SUMS (pieces + groups)", "room for the sums over atoms")
-    fire: Any = Array("f64", "FIRE_SIZE systems", "see above")
-    tally: Any = Array("i32", "TALLY_SIZE systems", "see above")
+    parts: Any = ArrayField("i32", "3 (pieces + groups + systems)", "see `parts_of`")
+    sorted_of: Any = ArrayField("i32", "n", "place of each user's number")
+    whose: Any = ArrayField("i32", "n", "system k of each user's number; -1 - k where it keeps its place")
+    deform: Any = ArrayField("f64", "DEFORM_SIZE systems", "see above")
+    sums: Any = ArrayField("f64", "SUMS (pieces + groups)", "room for the sums over atoms")
+    fire: Any = ArrayField("f64", "FIRE_SIZE systems", "see above")
+    tally: Any = ArrayField("i32", "TALLY_SIZE systems", "see above")
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from taichimd.core.arguments import Array, Bundle, Number
+from taichimd.core.arguments import ArrayField, Bundle, Number
 from taichimd.core.runtime import WARPS, ti
 from taichimd.neighbours.rows import WARP
 from taichimd.sampling.local_terms import Local
@@ -17,10 +17,10 @@ class Room(Bundle):
     """What the threads of a block tell each other, block by block."""
 
     width: Any = Number("i32", "neighbours that there is room for")
-    vectors: Any = Array("f64", "6 width blocks", "to neighbours before a move, and after it, angstrom")
-    kinds: Any = Array("i32", "width blocks", "their species")
-    kept: Any = Array("i32", "2 blocks", "how many; for one sum, and for the next one")
-    parts: Any = Array("f64", "2 warps blocks", "both parts of the sums of warps")
+    vectors: Any = ArrayField("f64", "6 width blocks", "to neighbours before a move, and after it, angstrom")
+    kinds: Any = ArrayField("i32", "width blocks", "their species")
+    kept: Any = ArrayField("i32", "2 blocks", "how many; for one sum, and for the next one")
+    parts: Any = ArrayField("f64", "2 warps blocks", "both parts of the sums of warps")
 
 
 def in_blocks(terms: tuple[Local, ...], backend: str) -> bool:

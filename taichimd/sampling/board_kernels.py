@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Any
 
-from taichimd.core.arguments import Array, Bundle, Number, View, kernel, types_of
+from taichimd.core.arguments import ArrayField, Bundle, Number, View, kernel, types_of
 from taichimd.core.runtime import ti
 from taichimd.neighbours.scan import scan, scan_ends
 from taichimd.system.state import Atoms
@@ -25,27 +25,27 @@ class Board(Bundle):
     Each colour has the same number of cells. Some of them may lie outside.
     """
 
-    grid: Any = Array(
+    grid: Any = ArrayField(
         "double_vec",
         "4 systems",
         "of each system, g of a position x: x_0 grid[0] + x_1 grid[1] + x_2 grid[2] + grid[3]",
     )
-    layout: Any = Array("i32", "16 systems", "see `LAYOUT`")
-    system: Any = Array("i32", "n", "system of the atom at a place")
-    cell_of: Any = Array(
+    layout: Any = ArrayField("i32", "16 systems", "see `LAYOUT`")
+    system: Any = ArrayField("i32", "n", "system of the atom at a place")
+    cell_of: Any = ArrayField(
         "i32",
         "n",
         "cell of each atom: in its system those of colour c begin at c times the cells of a colour",
     )
-    order: Any = Array(
+    order: Any = ArrayField(
         "i32", "n", "how many came to the cell before each atom; then atoms, cell by cell, in any order"
     )
-    members: Any = Array("i32", "n", "atoms, cell by cell, in the order of the user's numbers")
-    starts: Any = Array("i32", "cells + 1", "where the members of each cell begin")
-    counts: Any = Array("i32", "cells", "members of each cell; 0 between two boards")
-    sums: Any = Array("i32", "scan_size(cells)", "room for running sums")
-    gain: Any = Array("f64", "cells", "change of the energy by accepted moves, eV")
-    accepted: Any = Array("i32", "cells", "accepted moves")
+    members: Any = ArrayField("i32", "n", "atoms, cell by cell, in the order of the user's numbers")
+    starts: Any = ArrayField("i32", "cells + 1", "where the members of each cell begin")
+    counts: Any = ArrayField("i32", "cells", "members of each cell; 0 between two boards")
+    sums: Any = ArrayField("i32", "scan_size(cells)", "room for running sums")
+    gain: Any = ArrayField("f64", "cells", "change of the energy by accepted moves, eV")
+    accepted: Any = ArrayField("i32", "cells", "accepted moves")
 
 
 @ti.func

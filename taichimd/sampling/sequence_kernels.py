@@ -15,7 +15,7 @@ and sums of its own.
 from functools import cache
 from typing import Any
 
-from taichimd.core.arguments import Array, Bundle, Number, View, kernel, types_of
+from taichimd.core.arguments import ArrayField, Bundle, Number, View, kernel, types_of
 from taichimd.core.runtime import DEVICE_LOOPS, WARPS, in_double, ti
 from taichimd.core.warps import shuffle
 from taichimd.enumerate.all_triples import later
@@ -39,15 +39,15 @@ BLOCK = 128
 class Order(Bundle):
     """Atoms with trial moves by the user's numbers, then the others; system by system."""
 
-    number_at: Any = Array("i32", "n", "the user's number of the atom at a place")
-    place_of: Any = Array("i32", "n", "place of each user's number")
-    sorted_of: Any = Array("i32", "n", "place of each user's number in memory")
+    number_at: Any = ArrayField("i32", "n", "the user's number of the atom at a place")
+    place_of: Any = ArrayField("i32", "n", "place of each user's number")
+    sorted_of: Any = ArrayField("i32", "n", "place of each user's number in memory")
 
 
 class Share(Bundle):
     """What a call does, and how threads share it."""
 
-    batch: Any = Array("i32", "1", "number of the batch that is decided; -1 comes before the first one")
+    batch: Any = ArrayField("i32", "1", "number of the batch that is decided; -1 comes before the first one")
     batches: Any = Number("i32", "how many")
     systems: Any = Number("i32", "how many")
     wide: Any = Number("i32", "threads of a system in the short loop, whole warps")
@@ -57,11 +57,13 @@ class Share(Bundle):
     large: Any = Number("i32", "threads of a system in the long loop, whole warps")
     all_large: Any = Number("i32", "likewise, and those that decide, which come first")
     near: Any = Number("i32", "threads of a system, whole warps, of pairs within a cutoff")
-    begins: Any = Array("i32", "systems + 1", "first place of each system; after the last one, all atoms")
-    free: Any = Array("i32", "systems", "atoms with trial moves")
-    pairs: Any = Array("i32", "systems", "threads, whole warps, of each pair of a batch")
-    decided: Any = Array("i32", "systems", "threads, whole warps, of each atom of the batch before")
-    bulk: Any = Array("i32", "systems", "threads, whole warps, of triples with one moving atom")
+    begins: Any = ArrayField(
+        "i32", "systems + 1", "first place of each system; after the last one, all atoms"
+    )
+    free: Any = ArrayField("i32", "systems", "atoms with trial moves")
+    pairs: Any = ArrayField("i32", "systems", "threads, whole warps, of each pair of a batch")
+    decided: Any = ArrayField("i32", "systems", "threads, whole warps, of each atom of the batch before")
+    bulk: Any = ArrayField("i32", "systems", "threads, whole warps, of triples with one moving atom")
 
 
 class _Given(View):
@@ -96,7 +98,9 @@ def sequence_kernels(
     within = [k for k in range(number) if k not in everywhere + paired]
     store = wholes[everywhere[0]].store
     rows = tuple(None if one.everywhere else NearRows.only("width", "count", "entries") for one in terms)
-    tables = tuple(Array("term" if one.pair else "f64", "numbers", "parameters of a term") for one in terms)
+    tables = tuple(
+        ArrayField("term" if one.pair else "f64", "numbers", "parameters of a term") for one in terms
+    )
 
     @kernel(
         types, atoms=Atoms.only("n", "pos", "kind", "ident"), order=Order.only("place_of"), placed=Placed,

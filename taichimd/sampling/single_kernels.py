@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Any
 
-from taichimd.core.arguments import Array, Kernel, Number, View, kernel, types_of
+from taichimd.core.arguments import ArrayField, Kernel, Number, View, kernel, types_of
 from taichimd.core.math import log
 from taichimd.core.runtime import ti
 from taichimd.enumerate.reproducible_sum import empty_sums
@@ -47,7 +47,9 @@ def single_moves(terms: tuple[Local, ...], n_kinds: int, real: Any, term: Any, b
     triples = [bool(one.triple) for one in terms]
     rows = tuple(NearRows.only("width", "count", "entries") for _ in terms)
     # Of triples: squares of the cutoff and of the product's cube, then strengths.
-    tables = tuple(Array("term" if one.pair else "f64", "numbers", "parameters of a term") for one in terms)
+    tables = tuple(
+        ArrayField("term" if one.pair else "f64", "numbers", "parameters of a term") for one in terms
+    )
     taken = Atoms.only("n", "pos", "inverse_mass", "ident", "kind")
     places = Board.only("grid", "layout", "cell_of", "members", "starts", "gain", "accepted")
 

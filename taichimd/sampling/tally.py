@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from taichimd.core.arguments import Array, Bundle
+from taichimd.core.arguments import ArrayField, Bundle
 from taichimd.core.math import log
 from taichimd.core.runtime import in_double, ti
 from taichimd.core.warps import sum_of
@@ -26,13 +26,15 @@ ACCEPTED, ROUGH = range(2)
 class Tally(Bundle):
     """What threads tell each other, system by system; of each system two batches have sums and positions."""
 
-    high: Any = Array("i64", "2 SUMS SLOTS systems", "first parts of sums, in 2^-36 eV")
-    low: Any = Array("i64", "2 SUMS SLOTS systems", "second parts, in 2^-72 eV")
-    marks: Any = Array("i32", "4 SUMS systems", "UP and DOWN of each sum")
-    counts: Any = Array("i32", "2 systems", "ACCEPTED and ROUGH")
-    gain: Any = Array("f64", "systems", "change of the energy by accepted moves, eV")
-    ends: Any = Array("f64", "12 MOVES systems", "positions of a batch, before and after each move, angstrom")
-    sides: Any = Array("f64", "2 WIDTH n", "see `move_batch.WIDTH`; of each atom for two batches")
+    high: Any = ArrayField("i64", "2 SUMS SLOTS systems", "first parts of sums, in 2^-36 eV")
+    low: Any = ArrayField("i64", "2 SUMS SLOTS systems", "second parts, in 2^-72 eV")
+    marks: Any = ArrayField("i32", "4 SUMS systems", "UP and DOWN of each sum")
+    counts: Any = ArrayField("i32", "2 systems", "ACCEPTED and ROUGH")
+    gain: Any = ArrayField("f64", "systems", "change of the energy by accepted moves, eV")
+    ends: Any = ArrayField(
+        "f64", "12 MOVES systems", "positions of a batch, before and after each move, angstrom"
+    )
+    sides: Any = ArrayField("f64", "2 WIDTH n", "see `move_batch.WIDTH`; of each atom for two batches")
 
 
 @dataclass(frozen=True)

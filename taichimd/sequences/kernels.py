@@ -6,7 +6,7 @@ So the order of additions does not matter, and any thread may add to the sums of
 from functools import cache
 from typing import Any
 
-from taichimd.core.arguments import Array, Bundle, Number, View, kernel, types_of
+from taichimd.core.arguments import ArrayField, Bundle, Number, View, kernel, types_of
 from taichimd.core.runtime import ti
 from taichimd.enumerate.all_triples import BALANCED, DIRECT
 from taichimd.enumerate.windows import forward_function, window_function
@@ -19,19 +19,19 @@ METHODS = {FORWARD: None, WINDOWS: BALANCED, DIRECT_WINDOWS: DIRECT}
 class Symbols(Bundle):
     """Residues of all chains."""
 
-    one: Any = Array("i32", "residues", "class and label for singlets, 3 class + label")
-    two: Any = Array("i32", "residues", "for doublets")
-    three: Any = Array("i32", "residues", "for triplets")
-    chain: Any = Array("i32", "residues", "number of the chain")
-    left: Any = Array("i32", "residues", "residues that follow in the chain")
+    one: Any = ArrayField("i32", "residues", "class and label for singlets, 3 class + label")
+    two: Any = ArrayField("i32", "residues", "for doublets")
+    three: Any = ArrayField("i32", "residues", "for triplets")
+    chain: Any = ArrayField("i32", "residues", "number of the chain")
+    left: Any = ArrayField("i32", "residues", "residues that follow in the chain")
 
 
 class Terms(Bundle):
     """Energies by symbols, in units of 2^-36 kT; the last class has 0."""
 
-    one: Any = Array("i64", "symbols", "singlets")
-    two: Any = Array("i64", "separations, symbols^2", "doublets")
-    three: Any = Array("i64", "pairs of separations, symbols^3", "triplets")
+    one: Any = ArrayField("i64", "symbols", "singlets")
+    two: Any = ArrayField("i64", "separations, symbols^2", "doublets")
+    three: Any = ArrayField("i64", "pairs of separations, symbols^3", "triplets")
     n_two: Any = Number("i32", "symbols of a residue in doublets")
     n_three: Any = Number("i32", "symbols of a residue in triplets")
     fragment: Any = Number("i32", "residues of a fragment")
@@ -96,7 +96,7 @@ def score_kernel(method: str) -> Any:
         types_of(ti.f64),
         residues=Symbols,
         terms=Terms,
-        sums=Array("i64", "3 chains", "singlets, doublets, triplets"),
+        sums=ArrayField("i64", "3 chains", "singlets, doublets, triplets"),
     )
     def score(residues, terms, sums):
         for k in sums:

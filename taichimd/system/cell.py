@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from taichimd.core.arguments import Array, Bundle, Selection, types_of
+from taichimd.core.arguments import ArrayField, Bundle, Selection, types_of
 from taichimd.core.host_copies import on_host
 from taichimd.core.runtime import ti
 from taichimd.system.frame import Frame, make_frame
@@ -26,19 +26,19 @@ _IN_A_CHECKPOINT = ("vectors", "stretch", "drift")
 class CellArrays(Bundle):
     """Cells of all systems. Arrays of two elements a system have those of `NEAR_LIST` and `VERLET_LIST`."""
 
-    vectors: Any = Array("double_mat", "systems", "cell vectors in rows h, angstrom")
-    stretch: Any = Array(
+    vectors: Any = ArrayField("double_mat", "systems", "cell vectors in rows h, angstrom")
+    stretch: Any = ArrayField(
         "double_mat", "systems", "B - 1: the next drift makes h B of h, and x B of a position x"
     )
-    drift: Any = Array("double_mat", "systems", "C: the next drift moves an atom by dt v C")
-    gradient: Any = Array(
+    drift: Any = ArrayField("double_mat", "systems", "C: the next drift moves an atom by dt v C")
+    gradient: Any = ArrayField(
         "double_mat", "systems", "of a deformation: F since its start, h = h0 F but for flips"
     )
-    strain: Any = Array("double_mat", "2 systems", "deformation since the lists were made, less 1")
-    lost: Any = Array("f64", "2 systems", "what atoms may move less for that, angstrom")
-    reach: Any = Array("f64", "2 systems", "how far these lists reach, angstrom")
-    images: Any = Array("ivec", "systems", "largest image along each vector that lists hold")
-    system: Any = Array("i32", "n", "of a batch: the system of the atom at a place")
+    strain: Any = ArrayField("double_mat", "2 systems", "deformation since the lists were made, less 1")
+    lost: Any = ArrayField("f64", "2 systems", "what atoms may move less for that, angstrom")
+    reach: Any = ArrayField("f64", "2 systems", "how far these lists reach, angstrom")
+    images: Any = ArrayField("ivec", "systems", "largest image along each vector that lists hold")
+    system: Any = ArrayField("i32", "n", "of a batch: the system of the atom at a place")
 
 
 def taken_cells(batch: bool, *names: str, deforms: bool = False) -> Selection:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
+from taichimd.core.arguments import ArrayField, Bundle, Number, kernel, types_of
 from taichimd.core.errors import SettingsError
 from taichimd.core.host_copies import on_host
 from taichimd.core.runtime import PRECISIONS, TERM_PRECISIONS, literals, ti
@@ -26,25 +26,25 @@ class Atoms(Bundle):
     """The arrays of a `State`, in spatial order."""
 
     n: Any = Number("i32", "number of atoms")
-    pos: Any = Array("vec", "n", "positions, angstrom, which only `system.folding` folds")
-    vel: Any = Array("vec", "n", "velocities, angstrom per internal time unit")
-    force: Any = Array("vec", "n", "forces, eV/angstrom")
-    inverse_mass: Any = Array("real", "n", "1/amu; 0 of a fixed atom")
-    ident: Any = Array("i32", "n", "the user's number of the atom at a place")
-    kind: Any = Array("i32", "n", "number of the species")
+    pos: Any = ArrayField("vec", "n", "positions, angstrom, which only `system.folding` folds")
+    vel: Any = ArrayField("vec", "n", "velocities, angstrom per internal time unit")
+    force: Any = ArrayField("vec", "n", "forces, eV/angstrom")
+    inverse_mass: Any = ArrayField("real", "n", "1/amu; 0 of a fixed atom")
+    ident: Any = ArrayField("i32", "n", "the user's number of the atom at a place")
+    kind: Any = ArrayField("i32", "n", "number of the species")
 
 
 SORTED = tuple(name for name in Atoms.fields if name != "n")
 """Arrays that a spatial sort puts in order."""
 SPARE_ATOMS = Atoms.only(*SORTED)
 """Of the copies that it goes through."""
-CARRIED = Array("real", "n", "a state of the atoms that a contribution keeps")
+CARRIED = ArrayField("real", "n", "a state of the atoms that a contribution keeps")
 
 
 @cache
 def _copy_kernels(real: Any) -> tuple[Any, Any]:
     types = types_of(real)
-    vectors = Array("vec", "n", "one vector for each atom")
+    vectors = ArrayField("vec", "n", "one vector for each atom")
 
     @kernel(types, atoms=Atoms.only("n", "ident"), source=vectors, target=vectors)
     def to_user(atoms, source, target):

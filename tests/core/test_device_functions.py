@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from taichimd.core.arguments import Array, kernel, types_of
+from taichimd.core.arguments import ArrayField, kernel, types_of
 from taichimd.core.runtime import DeviceFunction, start, ti
 
 
@@ -50,7 +50,7 @@ def test_functions_and_constants_of_nested_dataclasses():
     start("cpu")
     cases = [nested(powers_of(2)), nested(replace(powers_of(3), negated=True))]
 
-    @kernel(types_of(ti.f64), out=Array("i32", "n", "results"))
+    @kernel(types_of(ti.f64), out=ArrayField("i32", "n", "results"))
     def fill(out):
         for i in range(8):
             for k in ti.static(range(2)):

@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from taichimd.core.arguments import Array, Number, kernel, types_of
+from taichimd.core.arguments import ArrayField, Number, kernel, types_of
 from taichimd.core.runtime import NAME, start, ti
 
 pytestmark = pytest.mark.skipif(NAME != "quadrants", reason="only quadrants tells how to launch again")
@@ -17,8 +17,8 @@ def scaled():
 
     @kernel(
         types_of(ti.f64),
-        x=Array("f64", "n", "numbers"),
-        y=Array("f64", "n", "results"),
+        x=ArrayField("f64", "n", "numbers"),
+        y=ArrayField("f64", "n", "results"),
         n=Number("i32", "how many"),
         factor=Number("f64", "a number"),
         count=Number("i64", "a whole number"),

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from taichimd.core import warm_start
-from taichimd.core.arguments import Array, kernel, types_of
+from taichimd.core.arguments import ArrayField, kernel, types_of
 from taichimd.core.captured import OWN
 from taichimd.core.errors import SettingsError
 from taichimd.core.runtime import literals, start, ti
@@ -48,7 +48,7 @@ def _kernel(value, helper=None):
 
     used = helper or scaled
 
-    @kernel(types_of(ti.f64), out=Array("f64", "n", "numbers"))
+    @kernel(types_of(ti.f64), out=ArrayField("f64", "n", "numbers"))
     def fill(out):
         for i in out:
             out[i] = used(i) + 0.1
@@ -172,7 +172,7 @@ def test_a_vector_that_is_captured_and_one_that_is_passed(log):
     from taichimd.core.arguments import Number
 
     def made(captured):
-        @kernel(types_of(ti.f64), out=Array("f64", "n", "numbers"), v=Number("double_vec", "passed"))
+        @kernel(types_of(ti.f64), out=ArrayField("f64", "n", "numbers"), v=Number("double_vec", "passed"))
         def fill(out, v):
             for i in out:
                 out[i] = v[i] * captured[i]

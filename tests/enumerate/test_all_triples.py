@@ -6,14 +6,14 @@ from math import comb
 import numpy as np
 import pytest
 
-from taichimd.core.arguments import Array, Number, kernel, types_of
+from taichimd.core.arguments import ArrayField, Number, kernel, types_of
 from taichimd.core.runtime import start, ti
 from taichimd.enumerate.all_triples import BALANCED, DIRECT, MAPPINGS, before, steps_of
 
 pytestmark = pytest.mark.once
 
 TYPES = types_of(ti.f64)
-FOUND = Array("i32", "n^3", "how often a triple was visited")
+FOUND = ArrayField("i32", "n^3", "how often a triple was visited")
 
 
 @ti.func
@@ -71,8 +71,8 @@ def test_each_triple_comes_once(mapping):
 
 def test_numbers_of_triples_of_a_million_atoms():
     """Integers beyond 32 bits, and a square root of them, find the very steps."""
-    large = Array("i64", "2", "numbers of triples")
-    steps = Array("i32", "2 numbers", "steps d and e")
+    large = ArrayField("i64", "2", "numbers of triples")
+    steps = ArrayField("i32", "2 numbers", "steps d and e")
 
     @kernel(TYPES, n=Number("i32", "atoms"), numbers=large, steps=steps)
     def invert(n, numbers, steps):

@@ -6,7 +6,7 @@ import warps
 from ase import units
 
 from taichimd import testing
-from taichimd.core.arguments import Array, kernel, types_of
+from taichimd.core.arguments import ArrayField, kernel, types_of
 from taichimd.core.runtime import backend, ti
 from taichimd.enumerate import threads_per_atom
 from taichimd.enumerate.gather import gather_functions
@@ -34,7 +34,7 @@ def test_every_entry_belongs_to_one_of_the_threads(stride):
         atoms=Atoms.only("n", "pos", "kind", "force"),
         near=NearRows.only("width", "count", "entries"),
         verlet=VerletRows.only("shift_bits", "shifts"),
-        table=Array("real", "columns", "parameters"),
+        table=ArrayField("real", "columns", "parameters"),
     )
     def forces(atoms, near, verlet, table):
         rows = Rows(atoms.pos, atoms.kind, near.count, near.entries, verlet.shifts)

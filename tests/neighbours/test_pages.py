@@ -5,7 +5,7 @@ import pytest
 from ase.build import bulk
 
 from taichimd import Engine, load_forcefield
-from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
+from taichimd.core.arguments import ArrayField, Bundle, Number, kernel, types_of
 from taichimd.core.errors import CapacityError
 from taichimd.core.runtime import start, ti
 from taichimd.core.units import FS
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.once
 
 class Table(Bundle):
     width = Number("i32", "slots of a row")
-    entries = Array("i32", "n width", "rows")
+    entries = ArrayField("i32", "n width", "rows")
 
 
 def test_pages_hold_the_rows_of_all_atoms():
@@ -43,7 +43,7 @@ def test_what_is_written_is_read(layout):
     start("cpu")
     n, width, number = 100, 16, 3
     table = pages.in_pages(Table, tuple(Table.fields), "entries", number)
-    found = Array("i32", "n width", "what was read")
+    found = ArrayField("i32", "n width", "what was read")
 
     @kernel(types_of(ti.f64), t=table, found=found, n=Number("i32", "atoms"))
     def there_and_back(t, found, n):
@@ -114,7 +114,7 @@ def test_entries_have_32_bits_for_atoms_and_images():
     with pytest.raises(CapacityError, match="134217729 atoms"):
         lists._set_images(np.ones(3, np.int64), 2**27 + 1)
 
-    @kernel(types_of(ti.f64), found=Array("i32", "1", "neighbour"), entry=Number("i32", "an entry"))
+    @kernel(types_of(ti.f64), found=ArrayField("i32", "1", "neighbour"), entry=Number("i32", "an entry"))
     def number_of(found, entry):
         found[0] = entries.neighbour(entry, 5)
 

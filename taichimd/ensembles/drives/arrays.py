@@ -3,16 +3,16 @@
 from dataclasses import dataclass
 from typing import Any
 
-from taichimd.core.arguments import Array, Bundle
+from taichimd.core.arguments import ArrayField, Bundle
 from taichimd.ensembles.drives import layout as of
 
 
 class DriveArrays(Bundle):
     """What drives keep on the device; `layout` says what stands where."""
 
-    numbers: Any = Array("i64", "see `layout`", "whole numbers of the head, of atoms and of rows")
-    values: Any = Array("f64", "see `layout`", "time, parameters of rows, tables, numbers of atoms")
-    sums: Any = Array(
+    numbers: Any = ArrayField("i64", "see `layout`", "whole numbers of the head, of atoms and of rows")
+    values: Any = ArrayField("f64", "see `layout`", "time, parameters of rows, tables, numbers of atoms")
+    sums: Any = ArrayField(
         "i64", "SUMS SLOTS of each row", "sums over atoms: work, impulse, energy, force, centre of mass"
     )
 

@@ -10,7 +10,7 @@ runtimes pay for each array that a kernel takes.
 
 from typing import Any
 
-from taichimd.core.arguments import Array, Bundle, Number
+from taichimd.core.arguments import ArrayField, Bundle, Number
 from taichimd.core.runtime import ti
 from taichimd.neighbours.rows import ATOM_MAJOR, body_layout, slot
 
@@ -66,31 +66,33 @@ class Bonds(Bundle):
 
     width: Any = Number("i32", "slots of a row")
     places: Any = Number("i32", "n width")
-    count: Any = Array("i32", "n", "number of bonds of each atom")
-    partner: Any = Array("i32", "n width", "entry of the other atom, as in the near list")
-    twin: Any = Array("i32", "n width", "place of the other half of the bond")
-    half: Any = Array("real", "HALF n width", "numbers of half-bonds, column by column")
-    atom: Any = Array("real", "ATOM n", "numbers of atoms, column by column")
-    ends: Any = Array("real", "ENDS n width^2", "of torsions: dE/dBO and force of an end, by centre and end")
-    terms: Any = Array("real", "TERMS n", "energies by terms, eV")
+    count: Any = ArrayField("i32", "n", "number of bonds of each atom")
+    partner: Any = ArrayField("i32", "n width", "entry of the other atom, as in the near list")
+    twin: Any = ArrayField("i32", "n width", "place of the other half of the bond")
+    half: Any = ArrayField("real", "HALF n width", "numbers of half-bonds, column by column")
+    atom: Any = ArrayField("real", "ATOM n", "numbers of atoms, column by column")
+    ends: Any = ArrayField(
+        "real", "ENDS n width^2", "of torsions: dE/dBO and force of an end, by centre and end"
+    )
+    terms: Any = ArrayField("real", "TERMS n", "energies by terms, eV")
 
 
 class Tables(Bundle):
     """Parameters, see `parameters`."""
 
-    general: Any = Array("real", "39 + 1", "general parameters, from 1 on as in the file")
-    atom: Any = Array("real", "kinds columns", "of each kind")
-    pair: Any = Array("real", "kinds^2 columns", "of each pair of kinds")
-    angle: Any = Array("real", "angles 7", "of each angle")
-    torsion: Any = Array("real", "torsions 5", "of each torsion")
-    hydrogen: Any = Array("real", "hydrogen bonds 4", "of each hydrogen bond")
-    rows: Any = Array(
+    general: Any = ArrayField("real", "39 + 1", "general parameters, from 1 on as in the file")
+    atom: Any = ArrayField("real", "kinds columns", "of each kind")
+    pair: Any = ArrayField("real", "kinds^2 columns", "of each pair of kinds")
+    angle: Any = ArrayField("real", "angles 7", "of each angle")
+    torsion: Any = ArrayField("real", "torsions 5", "of each torsion")
+    hydrogen: Any = ArrayField("real", "hydrogen bonds 4", "of each hydrogen bond")
+    rows: Any = ArrayField(
         "i32", "kinds^3 + 1, kinds^4, kinds^3", "rows of angles, torsions, hydrogen bonds by kinds"
     )
 
 
 SHIFT_BITS = Number("i32", "low bits of an entry that hold the code of its image")
-STATUS = Array("i32", "STATUS_SIZE", "what the kernels of ReaxFF tell each other and the host")
+STATUS = ArrayField("i32", "STATUS_SIZE", "what the kernels of ReaxFF tell each other and the host")
 GO, HELD, MOST_BONDS = range(3)
 """Whether an evaluation is done; whether it is not; the longest row of bonds."""
 STATUS_SIZE = 16

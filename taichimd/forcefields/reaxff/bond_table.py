@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from taichimd.core.arguments import Array, kernel, types_of
+from taichimd.core.arguments import ArrayField, kernel, types_of
 from taichimd.core.memory import FEWER, array
 from taichimd.core.runtime import ti
 from taichimd.forcefields.reaxff.arrays import SHIFT_BITS, A, Bonds, H, bond_functions
@@ -59,10 +59,10 @@ def _gather_kernel(backend: str) -> Any:
     place, _ = bond_functions(backend)
 
     @kernel(
-        types_of(ti.f64), ident=Array("i32", "n", "number of each atom in the user's order"),
+        types_of(ti.f64), ident=ArrayField("i32", "n", "number of each atom in the user's order"),
         shift_bits=SHIFT_BITS, bonds=Bonds.only("width", "places", "count", "partner", "twin", "half",
-        "atom"), other=Array("i32", "n width", "atom j of each bond of atom i, or NO_BOND"),
-        numbers=Array("real", "2 n width + 2 n",
+        "atom"), other=ArrayField("i32", "n width", "atom j of each bond of atom i, or NO_BOND"),
+        numbers=ArrayField("real", "2 n width + 2 n",
         "distances, angstrom, bond orders, then of atoms T and Delta_lp")
     )  # fmt: skip
     def gather(ident, shift_bits, bonds, other, numbers):

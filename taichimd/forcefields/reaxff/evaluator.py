@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from taichimd.core.arguments import Array, kernel, types_of
+from taichimd.core.arguments import ArrayField, kernel, types_of
 from taichimd.core.runtime import DEVICE_LOOPS, ti
 from taichimd.enumerate.evaluator import Evaluator
 from taichimd.enumerate.outputs import Outputs
@@ -32,8 +32,8 @@ FIRST_NONBONDED = TERMS.index("van der Waals")
 
 @kernel(
     types_of(ti.f64), bonds=Bonds.only("terms"), results=Results.only("van_der_waals", "coulomb",
-    "polarisation"), bonded=Array("real", "n", "energy of bonded terms, eV"), nonbonded=Array("real", "n",
-    "energy of the others, eV"), status=STATUS
+    "polarisation"), bonded=ArrayField("real", "n", "energy of bonded terms, eV"),
+    nonbonded=ArrayField("real", "n", "energy of the others, eV"), status=STATUS
 )  # fmt: skip
 def _sum_terms(bonds, results, bonded, nonbonded, status):  # type: ignore[no-untyped-def]
     n = bonded.shape[0]

@@ -16,7 +16,7 @@ same bits.
 
 from typing import Any
 
-from taichimd.core.arguments import Array, Bundle
+from taichimd.core.arguments import ArrayField, Bundle
 from taichimd.core.runtime import ti
 from taichimd.forcefields.reaxff.history import JUMP, STEP, extrapolated
 
@@ -31,19 +31,19 @@ EXTENDED = LENGTH + 1
 class Auxiliary(Bundle):
     """Solutions and auxiliary values, a state of the atoms, in spatial order."""
 
-    solved: Any = Array("real", "n", "how many solutions there are, the newest one included, up to 6")
-    s0: Any = Array("real", "n", "newest s, e")
-    t0: Any = Array("real", "n", "newest t, e/V")
-    x0: Any = Array("real", "n", "auxiliary s with which the newest solve began, e")
-    x1: Any = Array("real", "n", "that of the step before, e")
-    x2: Any = Array("real", "n", "two steps before, e")
-    x3: Any = Array("real", "n", "three steps before, e")
-    x4: Any = Array("real", "n", "four steps before, e")
-    y0: Any = Array("real", "n", "auxiliary t with which the newest solve began, e/V")
-    y1: Any = Array("real", "n", "that of the step before, e/V")
-    y2: Any = Array("real", "n", "two steps before, e/V")
-    y3: Any = Array("real", "n", "three steps before, e/V")
-    y4: Any = Array("real", "n", "four steps before, e/V")
+    solved: Any = ArrayField("real", "n", "how many solutions there are, the newest one included, up to 6")
+    s0: Any = ArrayField("real", "n", "newest s, e")
+    t0: Any = ArrayField("real", "n", "newest t, e/V")
+    x0: Any = ArrayField("real", "n", "auxiliary s with which the newest solve began, e")
+    x1: Any = ArrayField("real", "n", "that of the step before, e")
+    x2: Any = ArrayField("real", "n", "two steps before, e")
+    x3: Any = ArrayField("real", "n", "three steps before, e")
+    x4: Any = ArrayField("real", "n", "four steps before, e")
+    y0: Any = ArrayField("real", "n", "auxiliary t with which the newest solve began, e/V")
+    y1: Any = ArrayField("real", "n", "that of the step before, e/V")
+    y2: Any = ArrayField("real", "n", "two steps before, e/V")
+    y3: Any = ArrayField("real", "n", "three steps before, e/V")
+    y4: Any = ArrayField("real", "n", "four steps before, e/V")
 
 
 @ti.func

@@ -13,7 +13,7 @@ calls of a calculator, the guess is the last solution, and those before it are f
 
 from typing import Any
 
-from taichimd.core.arguments import Array, Bundle
+from taichimd.core.arguments import ArrayField, Bundle
 from taichimd.core.runtime import ti
 
 BESIDE, STEP, JUMP = range(3)
@@ -25,18 +25,18 @@ ORDER_S, ORDER_T = 4, 3
 class Past(Bundle):
     """Solutions of past steps, a state of the atoms, in spatial order."""
 
-    solved: Any = Array(
+    solved: Any = ArrayField(
         "real", "n", "how many solutions there are, the newest one included, up to 5; after a jump -1"
     )
-    s0: Any = Array("real", "n", "newest s, e")
-    s1: Any = Array("real", "n", "that of the step before, e")
-    s2: Any = Array("real", "n", "two steps before, e")
-    s3: Any = Array("real", "n", "three steps before, e")
-    s4: Any = Array("real", "n", "four steps before, e")
-    t0: Any = Array("real", "n", "newest t, e/V")
-    t1: Any = Array("real", "n", "that of the step before, e/V")
-    t2: Any = Array("real", "n", "two steps before, e/V")
-    t3: Any = Array("real", "n", "three steps before, e/V")
+    s0: Any = ArrayField("real", "n", "newest s, e")
+    s1: Any = ArrayField("real", "n", "that of the step before, e")
+    s2: Any = ArrayField("real", "n", "two steps before, e")
+    s3: Any = ArrayField("real", "n", "three steps before, e")
+    s4: Any = ArrayField("real", "n", "four steps before, e")
+    t0: Any = ArrayField("real", "n", "newest t, e/V")
+    t1: Any = ArrayField("real", "n", "that of the step before, e/V")
+    t2: Any = ArrayField("real", "n", "two steps before, e/V")
+    t3: Any = ArrayField("real", "n", "three steps before, e/V")
 
 
 @ti.func

@@ -15,7 +15,7 @@ guess.
 from dataclasses import dataclass
 from typing import Any
 
-from taichimd.core.arguments import Array, Bundle, Number
+from taichimd.core.arguments import ArrayField, Bundle, Number
 from taichimd.core.runtime import DeviceFunction, computed_in, ti
 from taichimd.enumerate.reproducible_sum import empty_sums, with_term
 from taichimd.enumerate.row_sums import LANES, across, threads_of_row, whole_chunks
@@ -42,9 +42,9 @@ class Matrix(Bundle):
 
     width: Any = Number("i32", "slots of a row, a multiple of 8")
     shift_bits: Any = Number("i32", "low bits of an entry that hold the code of its image")
-    count: Any = Array("i32", "n", "entries of each atom")
-    entries: Any = Array("i32", "n width", "neighbour << shift_bits | code of its image")
-    values: Any = Array("stored", "n width", "H of the entry, eV")
+    count: Any = ArrayField("i32", "n", "entries of each atom")
+    entries: Any = ArrayField("i32", "n width", "neighbour << shift_bits | code of its image")
+    values: Any = ArrayField("stored", "n width", "H of the entry, eV")
 
 
 class Screening(Bundle):
@@ -54,7 +54,7 @@ class Screening(Bundle):
     lower: Any = Number("f64", "lower radius of the taper, angstrom")
     inverse_width: Any = Number("f64", "1/(upper - lower), 1/angstrom")
     coupling: Any = Number("f64", "of the matrix: 14.4 eV angstrom")
-    inverse_gamma3: Any = Array("f64", "kinds^2", "gamma^-3 of each pair of kinds, angstrom^3")
+    inverse_gamma3: Any = ArrayField("f64", "kinds^2", "gamma^-3 of each pair of kinds, angstrom^3")
 
 
 @dataclass(frozen=True)

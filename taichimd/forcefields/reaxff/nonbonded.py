@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from taichimd.core.arguments import Array, Bundle, Kernel, Number, kernel, types_of
+from taichimd.core.arguments import ArrayField, Bundle, Kernel, Number, kernel, types_of
 from taichimd.core.errors import SettingsError
 from taichimd.core.runtime import blocks_for, computed_in, grid, literals, ti
 from taichimd.enumerate.access import store_matrix
@@ -50,11 +50,11 @@ class Given(Bundle):
 class Results(Bundle):
     """What nonbonded terms leave, in spatial order; a pair's energy belongs to its atoms in halves."""
 
-    force: Any = Array("vec", "n", "force on each atom, eV/angstrom")
-    virial: Any = Array("real", "9n", "3x3 virial of each atom, eV")
-    van_der_waals: Any = Array("real", "n", "energy of each atom, eV")
-    coulomb: Any = Array("real", "n", "likewise")
-    polarisation: Any = Array("real", "n", "likewise")
+    force: Any = ArrayField("vec", "n", "force on each atom, eV/angstrom")
+    virial: Any = ArrayField("real", "9n", "3x3 virial of each atom, eV")
+    van_der_waals: Any = ArrayField("real", "n", "energy of each atom, eV")
+    coulomb: Any = ArrayField("real", "n", "likewise")
+    polarisation: Any = ArrayField("real", "n", "likewise")
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ error falls with h^5. A device makes the table with the functions of `pairs`: th
 from functools import cache
 from typing import Any
 
-from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
+from taichimd.core.arguments import ArrayField, Bundle, Number, kernel, types_of
 from taichimd.core.runtime import ti
 from taichimd.forcefields.reaxff.matrix import Screening
 from taichimd.forcefields.reaxff.pairs import LEAST_R2, Form, Shapes, pair_function
@@ -24,7 +24,7 @@ class Look(Bundle):
 
     intervals: Any = Number("i32", "of each pair of kinds")
     per_angstrom: Any = Number("f64", "1/h, intervals in an angstrom")
-    coefficients: Any = Array(
+    coefficients: Any = ArrayField(
         "f64", "kinds^2 intervals columns", "U in eV and K in 1/angstrom, by powers of t"
     )
 

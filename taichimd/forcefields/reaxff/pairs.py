@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from taichimd.core.arguments import Array, Bundle, Number
+from taichimd.core.arguments import ArrayField, Bundle, Number
 from taichimd.core.math import exp, log
 from taichimd.core.runtime import ti
 from taichimd.enumerate.parameters import reader
@@ -78,7 +78,7 @@ class Shapes(Bundle):
 
     half_exponent: Any = Number("f64", "p/2 of the shielding")
     inverse_exponent: Any = Number("f64", "1/p")
-    pairs: Any = Array("f64", "kinds^2 columns", "the table of `pair_table`")
+    pairs: Any = ArrayField("f64", "kinds^2 columns", "the table of `pair_table`")
 
 
 def pair_function(form: Form) -> Any:

@@ -13,7 +13,7 @@ Made again for each evaluation: so it depends on the positions alone.
 from dataclasses import dataclass
 from typing import Any
 
-from taichimd.core.arguments import Array, Bundle, Number
+from taichimd.core.arguments import ArrayField, Bundle, Number
 from taichimd.core.runtime import DeviceFunction, computed_in, ti
 from taichimd.forcefields.reaxff.taper import coulomb_value
 from taichimd.neighbours.entries import insert, straight_vector_to
@@ -31,12 +31,12 @@ class Close(Bundle):
     """Atoms close to each atom, and the factor G."""
 
     reach: Any = Number("f64", "radius within which atoms are close, angstrom")
-    count: Any = Array("i32", "n", "close atoms of each atom, also those that there is no room for")
-    entries: Any = Array(
+    count: Any = ArrayField("i32", "n", "close atoms of each atom, also those that there is no room for")
+    entries: Any = ArrayField(
         "i32", "24 n", "neighbour << shift_bits | code of its image, in the order of the row"
     )
-    factors: Any = Array("f64", "24 n", "G_ij for a neighbour with a smaller number, G_ji for others")
-    diagonal: Any = Array("f64", "n", "G_ii, eV^(-1/2)")
+    factors: Any = ArrayField("f64", "24 n", "G_ij for a neighbour with a smaller number, G_ji for others")
+    diagonal: Any = ArrayField("f64", "n", "G_ii, eV^(-1/2)")
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from taichimd.core.arguments import Array, Bundle, Kernel, Number, kernel, types_of
+from taichimd.core.arguments import ArrayField, Bundle, Kernel, Number, kernel, types_of
 from taichimd.core.runtime import DEVICE_LOOPS, computed_in, ti
 from taichimd.enumerate.row_sums import threads_of_row
 from taichimd.forcefields.reaxff.dots import piece_sums, total_of
@@ -42,25 +42,27 @@ ROUNDS = 2
 class Vectors(Bundle):
     """What the solver works on: s and t side by side."""
 
-    x: Any = Array("both", "n", "solutions")
-    r: Any = Array("both", "n", "residuals")
-    u: Any = Array("both", "n", "G times residuals")
-    z: Any = Array("both", "n", "preconditioned residuals; at the start the guess")
-    w: Any = Array("both", "n", "H times z")
-    p: Any = Array("both", "n", "directions")
-    h: Any = Array("both", "n", "H times the directions")
+    x: Any = ArrayField("both", "n", "solutions")
+    r: Any = ArrayField("both", "n", "residuals")
+    u: Any = ArrayField("both", "n", "G times residuals")
+    z: Any = ArrayField("both", "n", "preconditioned residuals; at the start the guess")
+    w: Any = ArrayField("both", "n", "H times z")
+    p: Any = ArrayField("both", "n", "directions")
+    h: Any = ArrayField("both", "n", "H times the directions")
 
 
 class Progress(Bundle):
     """How far a solve is."""
 
-    flags: Any = Array(
+    flags: Any = ArrayField(
         "i32",
         "5",
         "status and number of iterations; solves so far, with their iterations; whether to iterate once",
     )
-    scalars: Any = Array("both", "5", "gamma and alpha of this iteration and of the last one; sum of r^2/eta")
-    partial: Any = Array("six", "64", "sums of pieces")
+    scalars: Any = ArrayField(
+        "both", "5", "gamma and alpha of this iteration and of the last one; sum of r^2/eta"
+    )
+    partial: Any = ArrayField("six", "64", "sums of pieces")
     limit_s: Any = Number("f64", "sum of r^2/eta at which s is solved")
     limit_t: Any = Number("f64", "sum of r^2/eta at which t is solved")
     looser2: Any = Number("f64", "(MOST_ASTRAY/tolerance)^2")
@@ -71,16 +73,16 @@ class Sites(Bundle):
     """The atoms of a `State`."""
 
     n: Any = Number("i32", "number of atoms")
-    pos: Any = Array("vec", "n", "positions, angstrom")
-    kind: Any = Array("i32", "n", "number of the species")
-    ident: Any = Array("i32", "n", "the user's number of the atom at a place")
-    sorted_of: Any = Array("i32", "n", "its inverse")
+    pos: Any = ArrayField("vec", "n", "positions, angstrom")
+    kind: Any = ArrayField("i32", "n", "number of the species")
+    ident: Any = ArrayField("i32", "n", "the user's number of the atom at a place")
+    sorted_of: Any = ArrayField("i32", "n", "its inverse")
 
 
-ELEMENTS = Array("f64", "2 kinds", "chi and eta (doubled) of each kind, eV")
-CHARGE = Array("real", "n", "charge of each atom, e")
+ELEMENTS = ArrayField("f64", "2 kinds", "chi and eta (doubled) of each kind, eV")
+CHARGE = ArrayField("real", "n", "charge of each atom, e")
 ROWS = NearRows.only("width", "count", "entries")
-SHIFTS = Array("vec", "2^shift_bits", "vectors of the images, angstrom")
+SHIFTS = ArrayField("vec", "2^shift_bits", "vectors of the images, angstrom")
 
 
 class Solver(Bundle):

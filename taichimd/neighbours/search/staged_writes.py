@@ -8,7 +8,7 @@ write it at once, for four rows at a time.
 
 from typing import Any
 
-from taichimd.core.arguments import Array, Bundle, Number
+from taichimd.core.arguments import ArrayField, Bundle, Number
 from taichimd.core.runtime import ti
 from taichimd.core.warps import shuffle, sync
 from taichimd.neighbours.masks import lowest, without_lowest
@@ -24,7 +24,7 @@ BLOCK = 128
 class Outbox(Bundle):
     """What the threads of a block have found, as one argument of device functions."""
 
-    ring: Any = Array("i32", "RING BLOCK", "in shared memory, an entry of all threads after the other")
+    ring: Any = ArrayField("i32", "RING BLOCK", "in shared memory, an entry of all threads after the other")
     thread: Any = Number("i32", "number of this thread")
     row: Any = Number("i32", "the row that it fills")
 

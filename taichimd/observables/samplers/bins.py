@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
+from taichimd.core.arguments import ArrayField, Bundle, Number, kernel, types_of
 from taichimd.core.runtime import backend, literals, ti
 from taichimd.observables.samplers.bin_columns import BITS, COLUMNS, COUNT, FREE, KINETIC, MASS, STRESS
 from taichimd.system.state import Atoms, State
@@ -22,15 +22,15 @@ COPIES = 64
 class Bins(Bundle):
     """What the sums take besides the atoms."""
 
-    masses: Any = Array("f64", "n", "amu, by the user's numbers")
-    virial: Any = Array("real", "9n", "3x3 virial of each atom, eV")
+    masses: Any = ArrayField("f64", "n", "amu, by the user's numbers")
+    virial: Any = ArrayField("real", "9n", "3x3 virial of each atom, eV")
     direction: Any = Number(
         "double_vec", "the fraction of the cell along the axis is x . direction, 1/angstrom"
     )
     periodic: Any = Number("i32", "whether the fraction is wrapped")
     bins: Any = Number("i32", "number of bins")
-    groups: Any = Array("i32", "n", "a bit for each group, by the user's numbers")
-    sums: Any = Array("i64", "copies x bins x columns", "the sums, copy after copy")
+    groups: Any = ArrayField("i32", "n", "a bit for each group, by the user's numbers")
+    sums: Any = ArrayField("i64", "copies x bins x columns", "the sums, copy after copy")
 
 
 @ti.func

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
+from taichimd.core.arguments import ArrayField, Bundle, Number, kernel, types_of
 from taichimd.core.errors import AnalysisError
 from taichimd.core.runtime import PRECISIONS, backend, literals, ti
 from taichimd.core.saved import MISSING, saved_array
@@ -35,12 +35,14 @@ class Search(Bundle):
 
     grid: Any = Number("ivec", "bins along each cell vector")
     reach: Any = Number("ivec", "bins to visit on each side")
-    lattice: Any = Array("double_vec", "6", "cell vectors, angstrom, and rows of the inverse, 1/angstrom")
-    folded: Any = Array("double_vec", "n", "positions inside the cell, angstrom")
-    bin_of: Any = Array("i32", "n", "bin of each atom")
-    count: Any = Array("i32", "bins", "atoms of each bin that `members` lacks")
-    start: Any = Array("i32", "bins + 1", "where the members of each bin begin")
-    members: Any = Array("i32", "n", "atoms, bin after bin")
+    lattice: Any = ArrayField(
+        "double_vec", "6", "cell vectors, angstrom, and rows of the inverse, 1/angstrom"
+    )
+    folded: Any = ArrayField("double_vec", "n", "positions inside the cell, angstrom")
+    bin_of: Any = ArrayField("i32", "n", "bin of each atom")
+    count: Any = ArrayField("i32", "bins", "atoms of each bin that `members` lacks")
+    start: Any = ArrayField("i32", "bins + 1", "where the members of each bin begin")
+    members: Any = ArrayField("i32", "n", "atoms, bin after bin")
 
 
 class Histogram(Bundle):
@@ -51,7 +53,9 @@ class Histogram(Bundle):
     bins: Any = Number("i32", "number of bins")
     n_kinds: Any = Number("i32", "number of species")
     copies: Any = Number("i32", "histograms that threads fill side by side")
-    counts: Any = Array("i64", "copies * n_kinds^2 * bins", "pairs of each copy, pair of species and bin")
+    counts: Any = ArrayField(
+        "i64", "copies * n_kinds^2 * bins", "pairs of each copy, pair of species and bin"
+    )
 
 
 @cache

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
+from taichimd.core.arguments import ArrayField, Bundle, Number, kernel, types_of
 from taichimd.core.errors import AnalysisError, CheckpointError
 from taichimd.core.runtime import PRECISIONS, literals, ti
 from taichimd.core.saved import MISSING, saved_array
@@ -46,22 +46,22 @@ class Ring(Bundle):
     """The time origins, each in a slot."""
 
     slots: Any = Number("i32", "origins that are kept")
-    lag_of: Any = Array("i32", "slots", "samples since the origin; -1: not to be compared with")
-    pos: Any = Array("vec", "slots * n", "positions, by the user's numbers, angstrom")
-    vel: Any = Array("vec", "slots * n", "velocities, angstrom per internal time unit")
+    lag_of: Any = ArrayField("i32", "slots", "samples since the origin; -1: not to be compared with")
+    pos: Any = ArrayField("vec", "slots * n", "positions, by the user's numbers, angstrom")
+    vel: Any = ArrayField("vec", "slots * n", "velocities, angstrom per internal time unit")
 
 
 class Sums(Bundle):
     """What is added up for each lag, group of atoms and direction."""
 
     n_groups: Any = Number("i32", "number of groups")
-    group_of: Any = Array("i32", "n", "group of each atom, by the user's numbers")
+    group_of: Any = ArrayField("i32", "n", "group of each atom, by the user's numbers")
     scale_squares: Any = Number("f64", "by which squares are multiplied, 1/angstrom^2")
     scale_products: Any = Number("f64", "by which products are multiplied")
     limit: Any = Number("f64", "largest term")
-    squares: Any = Array("i64", "lags * n_groups * 3", "squares of displacements")
-    products: Any = Array("i64", "lags * n_groups * 3", "products of velocities")
-    overflow: Any = Array("i32", "1", "1 if a term was larger")
+    squares: Any = ArrayField("i64", "lags * n_groups * 3", "squares of displacements")
+    products: Any = ArrayField("i64", "lags * n_groups * 3", "products of velocities")
+    overflow: Any = ArrayField("i32", "1", "1 if a term was larger")
 
 
 MOVING = Atoms.only("n", "ident", "pos", "vel")

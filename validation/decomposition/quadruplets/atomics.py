@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from taichimd.core.arguments import Array, Bundle, kernel
+from taichimd.core.arguments import ArrayField, Bundle, kernel
 from taichimd.core.runtime import literals, ti
 from validation.decomposition.quadruplets.bonds import TYPES, BondList, Bonds, measure, on_device
 from validation.decomposition.quadruplets.lists import PLACES, ChainList, Listed
@@ -19,11 +19,11 @@ FIXED = 2.0**40
 class Scattered(Bundle):
     """What the threads of chains read, and add to."""
 
-    table: Any = Array("f64", "any", "parameters of the torsion")
-    vectors: Any = Array("vec4", "m", "unit vector and length of each bond, angstrom")
-    energy: Any = Array("total", "n", "of each atom")
-    force: Any = Array("totals", "n", "on each atom")
-    slope: Any = Array("total", "m", "to the strength of each bond")
+    table: Any = ArrayField("f64", "any", "parameters of the torsion")
+    vectors: Any = ArrayField("vec4", "m", "unit vector and length of each bond, angstrom")
+    energy: Any = ArrayField("total", "n", "of each atom")
+    force: Any = ArrayField("totals", "n", "on each atom")
+    slope: Any = ArrayField("total", "m", "to the strength of each bond")
 
 
 @cache

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
+from taichimd.core.arguments import ArrayField, Bundle, Number, kernel, types_of
 from taichimd.core.errors import StructureError
 from taichimd.core.runtime import start, ti
 
@@ -26,14 +26,14 @@ class Bonds(Bundle):
     m: Any = Number("i32", "number of directed bonds")
     cutoff: Any = Number("f64", "bond orders, and products of two, are above it")
     cutoff2: Any = Number("f64", "BO_ij BO_jk^2 BO_kl of a chain is above it")
-    first: Any = Array("i32", "n + 1", "where the row of each atom begins")
-    origin: Any = Array("i32", "m", "the atom of each bond's row")
-    partner: Any = Array("i32", "m", "its other atom")
-    image: Any = Array("i32", "m", "code of its image")
-    reverse: Any = Array("i32", "m", "the same bond in the row of the other atom")
-    strength: Any = Array("f64", "m", "bond order, the same in both directions")
-    pos: Any = Array("vec", "n", "positions, angstrom")
-    lattice: Any = Array("vec", "3", "cell vectors, angstrom")
+    first: Any = ArrayField("i32", "n + 1", "where the row of each atom begins")
+    origin: Any = ArrayField("i32", "m", "the atom of each bond's row")
+    partner: Any = ArrayField("i32", "m", "its other atom")
+    image: Any = ArrayField("i32", "m", "code of its image")
+    reverse: Any = ArrayField("i32", "m", "the same bond in the row of the other atom")
+    strength: Any = ArrayField("f64", "m", "bond order, the same in both directions")
+    pos: Any = ArrayField("vec", "n", "positions, angstrom")
+    lattice: Any = ArrayField("vec", "3", "cell vectors, angstrom")
 
 
 @ti.func

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.core import memory
-from taichimd.core.arguments import Array, Bundle, Number, kernel
+from taichimd.core.arguments import ArrayField, Bundle, Number, kernel
 from taichimd.core.errors import CapacityError
 from taichimd.core.runtime import literals, ti
 from taichimd.neighbours.scan import scan, scan_ends, scan_size
@@ -30,12 +30,12 @@ class Listed(Bundle):
 
     count: Any = Number("i32", "number of chains")
     capacity: Any = Number("i32", "length of the list")
-    starts: Any = Array("i32", "m + 1", "where the chains about each bond begin")
-    sums: Any = Array("i32", "see `scan`", "room for the running sum")
-    status: Any = Array("i32", "2", "what the last build has found")
+    starts: Any = ArrayField("i32", "m + 1", "where the chains about each bond begin")
+    sums: Any = ArrayField("i32", "see `scan`", "room for the running sum")
+    status: Any = ArrayField("i32", "2", "what the last build has found")
 
 
-PLACES = (Array("i32", "capacity", "one bond of each chain"),) * 3
+PLACES = (ArrayField("i32", "capacity", "one bond of each chain"),) * 3
 
 
 @ti.func

@@ -42,7 +42,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.core import memory
-from taichimd.core.arguments import Array, Bundle, kernel
+from taichimd.core.arguments import ArrayField, Bundle, kernel
 from taichimd.core.runtime import literals, ti
 from validation.decomposition.quadruplets.bonds import (
     TYPES,
@@ -69,25 +69,25 @@ CHAIN_BYTES = 8 * 13
 class Sums(Bundle):
     """What sums over chains read and leave. A `vec4` is a derivative to a bond: vector and strength."""
 
-    squares: Any = Array("i32", "n + 1", "where the pairs of bonds of each atom begin in `outer`")
-    table: Any = Array("f64", "any", "parameters of the function")
-    vectors: Any = Array("vec4", "m", "unit vector and length of each bond, angstrom")
-    inner: Any = Array("vec4", "m", "derivatives to a central bond, of the chains about it")
-    outer: Any = Array("vec4", "pairs of bonds of one atom", "outer[c, s]")
-    energy: Any = Array("f64", "m", "of the chains about each bond, eV")
-    partial: Any = Array("vec4", "m", "derivatives to each bond, of all chains")
-    energies: Any = Array("f64", "n", "of each atom, eV")
-    forces: Any = Array("vec", "n", "on each atom, eV/angstrom")
-    slopes: Any = Array("f64", "m", "dU/ds of each bond, eV")
+    squares: Any = ArrayField("i32", "n + 1", "where the pairs of bonds of each atom begin in `outer`")
+    table: Any = ArrayField("f64", "any", "parameters of the function")
+    vectors: Any = ArrayField("vec4", "m", "unit vector and length of each bond, angstrom")
+    inner: Any = ArrayField("vec4", "m", "derivatives to a central bond, of the chains about it")
+    outer: Any = ArrayField("vec4", "pairs of bonds of one atom", "outer[c, s]")
+    energy: Any = ArrayField("f64", "m", "of the chains about each bond, eV")
+    partial: Any = ArrayField("vec4", "m", "derivatives to each bond, of all chains")
+    energies: Any = ArrayField("f64", "n", "of each atom, eV")
+    forces: Any = ArrayField("vec", "n", "on each atom, eV/angstrom")
+    slopes: Any = ArrayField("f64", "m", "dU/ds of each bond, eV")
 
 
 class OfChains(Bundle):
     """What the threads of chains leave."""
 
-    energy: Any = Array("f64", "chains", "eV")
-    to_ji: Any = Array("vec4", "chains", "derivatives to the bond j->i")
-    to_jk: Any = Array("vec4", "chains", "derivatives to the bond j->k")
-    to_kl: Any = Array("vec4", "chains", "derivatives to the bond k->l")
+    energy: Any = ArrayField("f64", "chains", "eV")
+    to_ji: Any = ArrayField("vec4", "chains", "derivatives to the bond j->i")
+    to_jk: Any = ArrayField("vec4", "chains", "derivatives to the bond j->k")
+    to_kl: Any = ArrayField("vec4", "chains", "derivatives to the bond k->l")
 
 
 @ti.func
