@@ -1,31 +1,97 @@
 """Kernels are traced sooner: what the runtimes look up in source files for each inlined call is kept.
 
-Device functions are inlined, and for each call both runtimes find and tokenise the function's source again;
-Taichi also words, for every node of every call, where in the source it stands, should an error have to say
-so. What is found stays the same.
+Device functions are inlined, and for each call both runtimes find and tokenise the function's source again,
+and word, for every node, where in the source it stands, should an error have to say so. quadrants also traces
+each kernel twice, to see first which fields of dataclasses it uses. What is found stays the same.
 """
 
 import inspect
 import linecache
+import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import wraps
+from functools import cache, wraps
 from importlib import import_module
-from types import CodeType, FrameType
+from types import CodeType, FrameType, SimpleNamespace
 from typing import Any
 
 
 def keep_lookups(runtime: str) -> None:
     """Replace the lookups of "taichi" or "quadrants" by ones that remember; call it once."""
+    kernels = import_module(f"{runtime}.lang.kernel_impl")
+    _with_quick_frames(kernels)
+    utils = import_module(f"{runtime}.lang.ast.ast_transformer_utils")
     if runtime == "quadrants":
-        _keep(import_module("quadrants.lang._func_base"), "get_source_info_and_src")
-        _with_quick_frames(import_module("quadrants.lang.kernel_impl"))
+        base = import_module("quadrants.lang._func_base")
+        _keep(base, "get_source_info_and_src")
+        _keep_wrapped(base)
+        context, words = utils.ASTTransformerFuncContext, "memoized_get_pos_info"
+        _leave_trees_without_structs(import_module("quadrants.lang._kernel_impl_dataclass"))
+        _trace_once(import_module("quadrants.lang.kernel").Kernel)
+    else:
+        for name in ("getsourcelines", "getsourcefile"):
+            _keep(kernels, name)
+        _keep_wrapped(kernels)
+        context, words = utils.ASTTransformerContext, "get_pos_info"
+    setattr(context, words, _kept_positions(getattr(context, words)))
+
+
+def uses_no_structs(kernel: Any, key: Any) -> set[str] | None:
+    """The fields of dataclasses that a kernel of quadrants uses, where no argument can be one: none.
+
+    Quadrants then traces the kernel once.
+
+    Args:
+        kernel: of quadrants.
+        key: of its variant.
+
+    Returns:
+        An empty set, which the kernel notes; None if an argument may be a dataclass.
+    """
+    if not all(_is_plain(one.annotation) for one in kernel.arg_metas):
+        return None
+    used: set[str] = set()
+    kernel.used_py_dataclass_parameters_by_key_enforcing[key] = used
+    return used
+
+
+def _is_plain(annotation: Any) -> bool:
+    """Whether an argument is a number, a vector, a matrix or an array."""
+    kinds = {one.__name__ for one in type(annotation).__mro__}
+    return bool(kinds & {"DataTypeCxx", "NdarrayType", "MatrixType"})
+
+
+def _trace_once(kernel: Any) -> None:
+    """Let the class of quadrants' kernels trace each kernel without structs once."""
+    needed = "used_py_dataclass_parameters_by_key_enforcing"
+    look_up = getattr(kernel, "_try_load_fastcache", None)
+    if look_up is None or needed not in kernel.materialize.__code__.co_names:
         return
-    _with_quick_frames(import_module("taichi.lang.kernel_impl"))
-    for name in ("getsourcelines", "getsourcefile"):
-        _keep(import_module("taichi.lang.kernel_impl"), name)
-    context = import_module("taichi.lang.ast.ast_transformer_utils").ASTTransformerContext
-    context.get_pos_info = _kept_positions(context.get_pos_info)
+
+    @wraps(look_up)
+    def found(self: Any, arguments: tuple[Any, ...], key: Any) -> set[str] | None:
+        used: set[str] | None = look_up(self, arguments, key)
+        return uses_no_structs(self, key) if used is None else used
+
+    kernel._try_load_fastcache = found
+
+
+def _leave_trees_without_structs(module: Any) -> None:
+    """Let quadrants look through a syntax tree for fields of dataclasses only if there are dataclasses."""
+    unpack = getattr(module, "unpack_ast_struct_expressions", None)
+    if unpack is None:
+        return
+
+    @wraps(unpack)
+    def unpacked(tree: Any, struct_locals: set[str]) -> Any:
+        return unpack(tree, struct_locals=struct_locals) if struct_locals else tree
+
+    module.unpack_ast_struct_expressions = unpacked
+
+
+def _keep_wrapped(module: Any) -> None:
+    """Let a module remember the lines of source that it has wrapped, and the texts that it has dedented."""
+    module.textwrap = SimpleNamespace(fill=cache(textwrap.fill), dedent=cache(textwrap.dedent))
 
 
 def _keep(module: Any, name: str) -> None:
@@ -83,7 +149,7 @@ def _with_quick_frames(module: Any) -> None:
 
 
 def _kept_positions(describe: Callable[[Any, Any], str]) -> Callable[[Any, Any], str]:
-    """`describe` (context, node) with a memory: quadrants has one of its own."""
+    """`describe` (context, node) with a memory for all closures of a factory."""
     known: dict[int, tuple[CodeType, dict[Any, str]]] = {}
 
     @wraps(describe)

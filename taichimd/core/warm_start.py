@@ -21,6 +21,7 @@ from taichimd.core.captured import OWN, UnsureError, digest_of
 from taichimd.core.errors import BackendError, SettingsError
 from taichimd.core.kernel_cache import private
 from taichimd.core.runtime import NAME, compile_setting, ti
+from taichimd.core.tracing import uses_no_structs
 
 MODES = ("0", "1", "check")
 """Values of the environment variable: never, as a rule, or trace each kernel all the same and compare."""
@@ -132,12 +133,13 @@ def remember(compiled: Any, captured: Callable[[], tuple[Any, ...]]) -> None:
     def look_up(arguments: tuple[Any, ...], key: Any) -> set[str] | None:
         primal.fast_checksum = None
         if (records := _records()) is None:
-            return None
+            return uses_no_structs(primal, key)
         try:
             primal.fast_checksum = records.name(primal, arguments, captured())
         except UnsureError as reason:
             _note(f"unsure {primal.func.__name__} {reason}")
-        return _found(records, primal, key) if primal.fast_checksum and _mode() != "check" else None
+        found = _found(records, primal, key) if primal.fast_checksum and _mode() != "check" else None
+        return uses_no_structs(primal, key) if found is None else found
 
     primal._try_load_fastcache = look_up
     primal._maybe_persist_l1_and_set_l2_key = lambda key, arguments: None

@@ -4,10 +4,14 @@ import ast
 import importlib.util
 import inspect
 import linecache
+import textwrap
+from types import SimpleNamespace
+
+import pytest
 
 from taichimd.core import runtime
 from taichimd.core.runtime import ti
-from taichimd.core.tracing import _keep, _kept_positions
+from taichimd.core.tracing import _keep, _keep_wrapped, _kept_positions, uses_no_structs
 from taichimd.ensembles.coupling import Coupling
 from taichimd.ensembles.registry import (
     Bussi,
@@ -79,6 +83,45 @@ def test_lookups_are_kept_for_each_function(monkeypatch):
     for function in (first, second, result):
         assert Module.look_up(function) == inspect.getsourcelines(function)
     assert asked == [first, result], "closures of one factory have one source"
+
+
+def test_wrapped_lines_are_those_of_textwrap():
+    module = SimpleNamespace()
+    _keep_wrapped(module)
+    for line in ("    return x", "\tif x:", "", "y = 1" * 40):
+        for _ in range(2):
+            assert module.textwrap.fill(line, tabsize=4, width=9999) == textwrap.fill(
+                line, tabsize=4, width=9999
+            )
+            assert module.textwrap.dedent(line) == textwrap.dedent(line)
+
+
+@pytest.mark.runtime("quadrants")
+def test_kernels_are_traced_once():
+    traced = []
+    numbers, pair = ti.types.ndarray(dtype=ti.f64, ndim=1), ti.types.vector(2, ti.f64)
+
+    @ti.kernel
+    def scale(out: numbers, by: pair, n: ti.i32):
+        ti.static(traced.append("scale"))
+        for i in range(n):
+            out[i] = by[0] * out[i] + by[1]
+
+    runtime.start()
+    out = ti.ndarray(ti.f64, 3)
+    out.fill(5.0)
+    scale(out, pair(2.0, 1.0), 2)
+    assert out.to_numpy().tolist() == [11.0, 11.0, 5.0]
+    assert traced == ["scale"]
+
+
+@pytest.mark.runtime("quadrants")
+def test_kernels_of_structs_are_traced_as_the_runtime_does():
+    @ti.kernel
+    def taking(by: ti.template()) -> ti.f64:
+        return by
+
+    assert uses_no_structs(taking._primal, "key") is None
 
 
 def loop(by):

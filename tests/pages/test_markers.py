@@ -29,7 +29,9 @@ def test_skipped(): pytest.skip("no moon")
 """
 
 
-OF_A_RUNTIME = {"test_exchanges.py": 1, "test_captured.py": 1, "test_warm_start.py": 1}
+OF_A_RUNTIME = {
+    "test_captured.py": 1, "test_exchanges.py": 1, "test_tracing.py": 2, "test_warm_start.py": 1,
+}  # fmt: skip
 """Tests of what only one runtime has. Others would be left out of `make test` for nothing."""
 
 
