@@ -11,6 +11,7 @@ from taichimd.core import units
 from taichimd.core.arrays import Array
 from taichimd.core.errors import SettingsError, TaichimdError
 from taichimd.core.matrix3 import determinant
+from taichimd.ensembles.drives.saved import state_of
 from taichimd.program.device import Device
 from taichimd.program.extract import Extract
 from taichimd.program.folds import unfolded_state
@@ -204,7 +205,7 @@ class System(NotCopied):
         """What a thermostat remembers from step to step, for a checkpoint; empty in NVE."""
         found, drives = self._bath.state(), self.systems.drives
         if drives is not None and drives.of_system(self.number):
-            found["drives"] = drives.state(self.number)
+            found["drives"] = state_of(drives, self.number)
         return found
 
     @property

@@ -26,6 +26,7 @@ from taichimd.ensembles.drives.force import Force
 from taichimd.ensembles.drives.given import GroupDrive
 from taichimd.ensembles.drives.host import Drives
 from taichimd.ensembles.drives.motion import Move
+from taichimd.ensembles.drives.saved import set_state as set_drives
 from taichimd.ensembles.groups.given import GroupBath
 from taichimd.ensembles.registry import NVE, Ensemble
 from taichimd.forcefields.base import ForceField
@@ -337,7 +338,7 @@ class Systems(NotCopied):
         """
         before = self.cells.vectors(number)
         if self.drives is not None and "drives" in state:
-            self.drives.set_state(number, state["drives"])
+            set_drives(self.drives, number, state["drives"])
         if "ensemble" in state:
             self.baths.rows[number].set_state(state)
         self.forget()

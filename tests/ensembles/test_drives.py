@@ -154,7 +154,7 @@ def test_a_wrong_drive_is_refused_in_one_line(acting, words):
         ([Wall("x > -1")], "crosses the periodic direction a: atoms would meet its other side"),
         (
             [Indenter("sphere", (0, 0, 0), 9.0)],
-            "its diameter of 18 Å is more than the 15.9 Å of the cell along a",
+            "is within two of its periodic images; use a larger cell",
         ),
         ([Momentum(10, angular=True)], "angular momentum needs a system without periods"),
     ],

@@ -10,6 +10,7 @@ this body if K is large.
 """
 
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
@@ -83,29 +84,39 @@ class Indenter(Drive):
         return (-1.0 if "-" in self.axis else 1.0) * np.eye(3)["xyz".index(self.axis[-1])]
 
     def check(self, start: Start, called: str) -> None:
-        """Raise if it touches its own image.
+        """Raise if atoms are within two of its images, or if it is a plane across a periodic direction.
 
         Raises:
-            SettingsError: twice the radius is more than the height of the cell in a periodic direction; a
-                plane across one.
+            SettingsError: which direction, or which atom.
         """
-        away = self.direction() if self.shape != "sphere" else np.zeros(3)
-        for k in np.flatnonzero(start.pbc):
-            along = abs(start.cell[k] @ away)
-            if self.shape == "plane" and along > 1e-9:
-                raise SettingsError(
-                    f"{called} is a plane across the periodic direction {'abc'[k]}; make the structure not "
-                    "periodic there"
-                )
-            across = np.cross(start.cell[(k + 1) % 3], start.cell[(k + 2) % 3])
-            height = abs(across @ start.cell[k]) / np.linalg.norm(across)
-            parallel = np.linalg.norm(np.cross(start.cell[k], away)) < 1e-9 and self.shape == "cylinder"
-            if self.radius is not None and not parallel and 2.0 * self.radius > height:
-                raise SettingsError(
-                    f"{called}: its diameter of {2 * self.radius:g} Å is more than the {height:.4g} Å of "
-                    "the cell along "
-                    f"{'abc'[k]}, so that it meets its image; use a larger cell or a smaller radius"
-                )
+        if self.shape == "plane":
+            for k in np.flatnonzero(start.pbc):
+                if abs(start.cell[k] @ self.direction()) > 1e-9:
+                    raise SettingsError(
+                        f"{called} is a plane across the periodic direction {'abc'[k]}; make the structure "
+                        "not periodic there"
+                    )
+            return
+        cell = _whole_cell(start)
+        parts = (start.positions[start.atoms] - self.centre) @ inverse(cell)
+        parts -= np.where(start.pbc, np.floor(parts + 0.5), 0.0)
+        away = self.direction() if self.shape == "cylinder" else np.zeros(3)
+        # The images along a cylinder are this cylinder.
+        other = [
+            bool(start.pbc[k])
+            and float(np.linalg.norm(np.cross(start.cell[k], away)) if away.any() else 1.0) > 1e-9
+            for k in range(3)
+        ]
+        within = np.zeros(len(start.atoms), int)
+        for shift in product(*((-1, 0, 1) if one else (0,) for one in other)):
+            gap = (parts + shift) @ cell
+            gap -= np.outer(gap @ away, away)
+            within += (gap * gap).sum(axis=1) < float(self.radius or 0.0) ** 2
+        if (within > 1).any():
+            raise SettingsError(
+                f"{called}: atom {start.atoms[int(np.argmax(within > 1))]} is within two of its "
+                "periodic images; use a larger cell or a smaller radius"
+            )
 
     def rows(self, start: Start) -> list[Row]:
         """One row."""
@@ -115,11 +126,16 @@ class Indenter(Drive):
         row.values[of.VECTOR : of.VECTOR + 3] = self.direction() if self.shape != "sphere" else 0.0
         row.values[of.STRENGTH], row.values[of.LENGTH] = self.constant, self.radius or 0.0
         if start.pbc.any():
-            cell = np.where(start.pbc[:, None], start.cell, _completed(start.cell, start.pbc))
+            cell = _whole_cell(start)
             row.values[of.CELL : of.CELL + 9] = cell.ravel()
             row.values[of.INVERSE : of.INVERSE + 9] = inverse(cell).ravel()
             row.values[of.PERIODIC : of.PERIODIC + 3] = start.pbc
         return [row]
+
+
+def _whole_cell(start: Start) -> Array:
+    """(3, 3) cell vectors, of which those of directions without periods are unit vectors."""
+    return np.where(start.pbc[:, None], start.cell, _completed(start.cell, start.pbc))
 
 
 def _completed(cell: Array, pbc: Any) -> Array:
