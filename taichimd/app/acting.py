@@ -5,11 +5,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from ase import Atoms
 
+from taichimd.app.notes import of_speeds
 from taichimd.app.restart import acting_before, same_acting
 from taichimd.core.errors import SettingsError
 from taichimd.ensembles.drives.given import GroupDrive, drive_of_record
+from taichimd.ensembles.drives.indenter import Indenter
+from taichimd.ensembles.drives.motion import Move
+from taichimd.ensembles.drives.spring import Spring
+from taichimd.ensembles.drives.wall import Wall
 from taichimd.ensembles.groups.given import GroupBath, group_baths, of_record
 from taichimd.io.checkpoint import Checkpoint
 from taichimd.io.structures import read_noted
@@ -168,4 +174,10 @@ def _made(settings: RunSettings, atoms: Atoms, kept: Mapping[str, Any], ramp: tu
         on = (item.name or (item.group if known else names.get(item.group))) if item.group else None
         objects.append(item.make(on, ramp, {"seed": settings.ensemble.seed}))
     baths, notes = group_baths(objects, groups, fixed)
+    speeds = {
+        f"{one.what.kind} {one.name}": float(np.linalg.norm(one.what.velocity))
+        for one in baths
+        if isinstance(one, GroupDrive) and isinstance(one.what, Move | Wall | Indenter | Spring)
+    }
+    notes += of_speeds(speeds, ramp[1] - ramp[0], settings.run.timestep)
     return Acting(groups, baths, notes)

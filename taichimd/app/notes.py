@@ -68,6 +68,33 @@ def of_rates(rates: Mapping[str, float], timestep: float) -> list[str]:
     return told
 
 
+_FAST_ATOMS, _SLOW_WAY = 50.0, 0.01
+"""Å/ps, about the speed of sound; Å, a way in a run that is likely that of a velocity per step."""
+
+
+def of_speeds(speeds: Mapping[str, float], steps: int, timestep: float) -> list[str]:
+    """That the velocity of a drive looks like one per step or per femtosecond, if it does.
+
+    Args:
+        speeds: Å/ps, by the names of drives.
+        steps: of the run.
+        timestep: fs.
+    """
+    told = []
+    for name, speed in speeds.items():
+        way = speed * steps * timestep * 1e-3
+        if speed > _FAST_ATOMS:
+            told.append(
+                f"{name} moves at {speed:g} Å/ps, faster than sound: velocities are in Å/ps, not in Å/fs"
+            )
+        elif 0.0 < way < _SLOW_WAY:
+            told.append(
+                f"{name} moves {way:.1g} Å in this run: velocities are in Å/ps, not per step; {speed:g} Å "
+                f"per step of {timestep:g} fs is {speed / timestep * 1e3:g} Å/ps"
+            )
+    return told
+
+
 REDRAW = "--velocities draw draws others at --temperature"
 """What helps against velocities of zero on the command line."""
 REDRAW_IN_PYTHON = 'without them, del atoms.arrays["momenta"], others are drawn at the temperature'

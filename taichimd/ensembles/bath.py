@@ -17,6 +17,7 @@ from taichimd.core.host_copies import on_host
 from taichimd.core.runtime import ti
 from taichimd.ensembles.barostats import layout as baro
 from taichimd.ensembles.barostats.deformation import DeformedCell
+from taichimd.ensembles.beside import check_beside, why_no_groups
 from taichimd.ensembles.coupling import Coupling, coupling_of
 from taichimd.ensembles.drives.host import Drives
 from taichimd.ensembles.groups.baths import GroupBaths
@@ -79,9 +80,7 @@ class Baths:
         if any(held is not None and held.ndim == 2 for held in fixed or ()):
             self.coupling = replace(self.coupling, holds=True)
         if drives is not None:
-            why = why_no_drives(ensembles[0], driving_force)
-            if why:
-                raise SettingsError(why)
+            check_beside(ensembles, driving_force, drives)
             self.coupling = replace(self.coupling, drives=drives.kinds)
         self.rows: list[Bath] = []
         first = []
@@ -350,43 +349,6 @@ class Bath:
             raise SettingsError(
                 f"the state has baths of groups ({names}), and there are none here: give them as acting=[...]"
             )
-
-
-def why_not_held(held: NDArray[np.bool_] | None, ensemble: Ensemble) -> str | None:
-    """Why atoms cannot be held along some directions; None if they can."""
-    if held is None or held.ndim == 1 or getattr(ensemble, "control", "") != "triclinic":
-        return None
-    return (
-        f"{ensemble.name} with control triclinic turns directions along which atoms are held (FixCartesian, "
-        "selective dynamics); choose the control orthorhombic or isotropic, or hold all three directions"
-    )
-
-
-def why_no_groups(ensemble: Ensemble, driving_force: tuple[float, float, float] | None) -> str | None:
-    """Why there are no baths of groups beside what acts on all atoms; None if there may be."""
-    if ensemble.acts_on or ensemble.moves_cell:
-        return (
-            f"the ensemble {ensemble.name} acts on all atoms, and acting=[...] on some of them: an atom "
-            "would be in two baths; leave ensemble out"
-        )
-    if driving_force is not None:
-        return "a driving force needs a thermostat of all atoms, and has no baths of groups; leave acting out"
-    return None
-
-
-def why_no_drives(ensemble: Ensemble, driving_force: tuple[float, float, float] | None) -> str | None:
-    """Why drives do not go with what acts on all atoms; None if they do."""
-    if driving_force is not None:
-        return (
-            "a driving force measures a conductivity, which other forces, walls and springs change; "
-            "leave acting out"
-        )
-    if ensemble.moves_cell:
-        return (
-            f"the ensemble {ensemble.name} moves atoms with the cell, and work of drives is counted for a "
-            "constant cell; leave acting, or the motion of the cell, out"
-        )
-    return None
 
 
 def _coupling_of_all(

@@ -1,4 +1,4 @@
-"""Heat flow: temperature of each group through time, and energy that baths give to the atoms."""
+"""Heat flow: temperature of each group through time, energy that baths and drives give to the atoms."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ from taichimd.system.groups import Numbers
 
 
 class Flow(RunObservable):
-    """Temperature of each group, and heat of each bath with its rate.
+    """Temperature of each group, heat of each bath and work of each drive with their rates.
 
     The degrees of freedom of a group of N_g atoms that move are 3 (N_g - M_g/M) if the momentum of the
     system is conserved, else 3 N_g.
@@ -33,10 +33,11 @@ class Flow(RunObservable):
 
         super().__init__(run)
         engine, self._groups = run.engine, dict(run.groups)
-        self._accounts = list(engine.heats())
+        self._accounts = [f"heat_{name}" for name in engine.heats()]
+        self._accounts += [f"work_{name}" for name in engine.drives()]
         if not (self._groups or self._accounts):
             raise SettingsError(
-                "observe = flow: there are no groups and no baths of groups; give some with --group, --bath"
+                "observe = flow: there are no groups, baths of groups and drives; give --group, --bath"
             )
         if len(self._groups) > MOST_GROUPS:
             raise SettingsError(
@@ -66,7 +67,8 @@ class Flow(RunObservable):
         self._sums.add_groups(state)
         twice = self._sums.take()[: len(self._groups), 0] * 2.0**-BITS
         self._temperatures.append((twice / np.array(self._freedom) / KB).tolist())
-        self._heats.append(list(self.run.engine.heats().values()))
+        works = [one["work"] for one in self.run.engine.drives().values()]
+        self._heats.append([*self.run.engine.heats().values(), *works])
 
     def save(self) -> dict[str, Any]:
         """What a checkpoint must keep."""
@@ -105,14 +107,16 @@ class Flow(RunObservable):
             result.panels.append(lambda axis: curves(axis, time, lines, "time (ps)", "temperature (K)"))
         given: dict[str, tuple[Array, Array]] = {}
         for number, name in enumerate(self._accounts):
-            column = table[f"heat_{name}_eV"] = heats[:, number]
+            column = table[f"{name}_eV"] = heats[:, number]
             rates = [_slope(column[block], plan.interval) for block in blocks]
             mean = _mean(np.array(rates))
-            result.values[f"power_{name}"] = finding(mean.value, mean.error, "eV/ps", note=mean.note)
-            result.rows.append((f"power {name}", f"{plus_minus(mean)} eV/ps"))
+            # The power of a bath has the name of the bath, the power of a drive says that it is work.
+            power = name.removeprefix("heat_")
+            result.values[f"power_{power}"] = finding(mean.value, mean.error, "eV/ps", note=mean.note)
+            result.rows.append((f"power {power}", f"{plus_minus(mean)} eV/ps"))
             given[name] = column - column[0], 0.0 * column
         if given:
-            result.panels.append(lambda axis: curves(axis, time, given, "time (ps)", "heat (eV)"))
+            result.panels.append(lambda axis: curves(axis, time, given, "time (ps)", "heat, work (eV)"))
         return result
 
     def _blocks(self, n: int) -> list[NDArray[np.int64]]:

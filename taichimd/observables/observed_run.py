@@ -7,6 +7,7 @@ import numpy as np
 
 from taichimd.core.units import PS
 from taichimd.observables.plan import Plan
+from taichimd.system.constraints import wholly
 from taichimd.system.groups import Numbers
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ class ObservedRun:
         engine: of the run. plan: of its samples. groups: numbers of atoms, by name.
         species: symbols, sorted. kinds: (n,) number of each atom's species.
         numbers: atoms of each species. n_free: of them those that are not fixed.
-        fixed: (n,) which atoms are fixed.
+        fixed: (n,) which atoms are fixed, or move at a given velocity.
         volumes: of each sample so far, angstrom^3; NaN without a volume.
         samplers: by name, in the order in which they sample. Each has `sample(state, energies, virials,
             centre)`, for what `Engine.observe` lends, and `save` and `load` of what checkpoints keep.
@@ -32,7 +33,7 @@ class ObservedRun:
         self.engine, self.plan, self.groups = engine, plan, dict(groups or {})
         self.species = sorted(set(engine.symbols))
         self.kinds = np.array([self.species.index(symbol) for symbol in engine.symbols], np.int32)
-        self.fixed = np.zeros(len(self.kinds), bool) if engine.fixed is None else engine.fixed
+        self.fixed = np.zeros(len(self.kinds), bool) if engine.still is None else wholly(engine.still)
         self.numbers = np.bincount(self.kinds)
         self.n_free = np.bincount(self.kinds[~self.fixed], minlength=len(self.species))
         self.volumes: list[float] = []

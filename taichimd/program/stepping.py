@@ -110,7 +110,9 @@ class SteppedSystems(Systems):
             if self.drives.removes(number, self.step):
                 part = self.state.parts[number]
                 x, v = self.vectors("pos")[part], self.vectors("vel")[part]
-                new[number] = self.drives.remove(number, self.step, self.masses[number], x, v)
+                new[number] = self.drives.remove(
+                    number, self.step, self.masses[number], x, v, self.still[number]
+                )
         self.set_vectors("vel", new)
 
     def _renew(self) -> None:

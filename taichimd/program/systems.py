@@ -21,7 +21,8 @@ from taichimd.core.matrix3 import determinant
 from taichimd.core.one_of_each import one_of_each
 from taichimd.core.runtime import start, ti
 from taichimd.ensembles.barostats.base import CellMotion
-from taichimd.ensembles.bath import Baths, why_not_held
+from taichimd.ensembles.bath import Baths
+from taichimd.ensembles.beside import why_not_held
 from taichimd.ensembles.drives.force import Force
 from taichimd.ensembles.drives.given import GroupDrive
 from taichimd.ensembles.drives.host import Drives

@@ -20,12 +20,13 @@ from taichimd.io.report import plot_format_of
 from taichimd.io.thermo import CELL_COLUMNS, CHARGE_COLUMNS, read_thermo
 from taichimd.report.citations import OF_PROGRAM
 from taichimd.report.commands import command
-from taichimd.report.groups import baths_of
+from taichimd.report.groups import baths_of, drives_of
 from taichimd.report.part import Chart, Part, Series
 from taichimd.report.words import (
     atoms_words,
     baths_method,
     cite,
+    drives_method,
     dynamics_method,
     ensemble_words,
     length_words,
@@ -82,12 +83,13 @@ def run_part(name: str, folder: Path, report: Mapping[str, Any]) -> Part:
     part.commands = _commands(segments)
     sentences, keys = dynamics_method(report, segments)
     of_groups, cited = baths_method(baths_of(folder))
+    of_drives = drives_method(drives_of(folder))
     keys += cited
     part.potentials, of_potential = potential_cited(potential)
     part.keys = keys + ["white1997", "chodera2007"] * bool(part.results) + _observed_keys(settings)
     part.method = (
         f"Molecular dynamics of {atoms_words(report)} was done with {program_of(part)}. {of_potential} "
-        f"{' '.join(filter(None, [sentences, of_groups, averages_method(part.results)]))}"
+        f"{' '.join(filter(None, [sentences, of_groups, of_drives, averages_method(part.results)]))}"
     ).strip()
     return part
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from taichimd.ensembles.drives.given import GroupDrive
 from taichimd.ensembles.groups.given import GroupBath
 from taichimd.ensembles.groups.source import Source
 
@@ -147,6 +148,15 @@ def baths_method(baths: Sequence[GroupBath]) -> tuple[str, list[str]]:
             sentences.append(f"In {group} {words}{cite(keys)} held {bath.what.temperature:g} K.")
         cited += keys
     return " ".join(sentences), cited
+
+
+def drives_method(drives: Sequence[GroupDrive]) -> str:
+    """A sentence on what acted on atoms besides the potential; empty without drives."""
+    if not drives:
+        return ""
+    return (
+        f"Besides the potential, these drives acted on atoms: {'; '.join(one.describe() for one in drives)}."
+    )
 
 
 def _shape(settings: Mapping[str, Any]) -> bool:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 from ase import Atoms
-from ase.constraints import FixAtoms, FixCartesian, FixScaled
+from ase.constraints import FixAtoms, FixCartesian, FixScaled, Hookean
 from numpy.typing import NDArray
 
 from taichimd.core.errors import SettingsError, StructureError
@@ -126,6 +126,12 @@ def of_free(vectors: NDArray[np.float64], held: Mask | None) -> NDArray[np.float
 
 
 def _refused(constraint: object, detail: str, what: str) -> SettingsError:
+    if isinstance(constraint, Hookean):
+        return SettingsError(
+            f"the structure has a constraint Hookean: {what} keeps no springs of ASE; take it away "
+            "(atoms.set_constraint()), and use a spring of taichimd (Spring, --spring), or ASE's own classes "
+            "with the calculator TaichiMD"
+        )
     return SettingsError(
         f"the structure has a constraint {type(constraint).__name__}{detail}: {what} cannot keep it, it "
         f"keeps {_KEPT.get(what, 'FixAtoms, all three directions of an atom')}; take it away "

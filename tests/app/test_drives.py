@@ -91,6 +91,15 @@ def test_a_mistake_ends_in_one_line_before_anything_runs(more, words):
     assert "\n" not in str(caught.value)
 
 
+def test_a_velocity_per_step_or_per_femtosecond_is_said():
+    slow = prepare_job({**OPTIONS, "move": ["top:velocity=1e-5,0,0"], "drag": None})
+    assert any(
+        "move top moves 4e-07 Å in this run" in note and "is 0.01 Å/ps" in note for note in slow.acting.notes
+    ), slow.acting.notes
+    fast = prepare_job({**OPTIONS, "move": ["top:velocity=500,0,0"], "drag": None})
+    assert any("move top moves at 500 Å/ps, faster than sound" in note for note in fast.acting.notes)
+
+
 @pytest.mark.long
 def test_a_restart_has_the_bits_of_an_uncut_run_and_other_drives_begin_anew(call):
     run = RUN + (

@@ -16,6 +16,7 @@ from taichimd import (
     Force,
     Indenter,
     Langevin,
+    MartynaTobiasKlein,
     Momentum,
     Move,
     NoseHoover,
@@ -30,7 +31,10 @@ from taichimd import (
 )
 from taichimd.core import units
 from taichimd.core.errors import BlowUpError, SettingsError, TaichimdWarning
+from taichimd.ensembles.beside import why_no_drives
 from taichimd.ensembles.drives.given import drive_of_record, group_drives
+from taichimd.ensembles.drives.removal import without_momentum
+from taichimd.ensembles.registry import NVE
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.io.thermo import read_thermo
 from taichimd.system.groups import Groups
@@ -38,6 +42,7 @@ from taichimd.system.groups import Groups
 pytestmark = pytest.mark.once
 
 SMOOTH = LennardJones(**testing.ARGON, cutoff=6.0, truncation="force-shifted")
+FREE_SIDES = StochasticCellRescaling(60.0, control="orthorhombic", axes="xy")
 DT = 2.0 * units.FS
 EACH = 200.0
 """Å between atoms that do not meet."""
@@ -167,13 +172,28 @@ def test_a_drive_that_cannot_begin_is_refused_in_one_line(acting, words):
 
 
 @pytest.mark.parametrize(
-    "ensemble",
-    [StochasticCellRescaling(60.0), combine(None, Deform(x="1e9/s"))],
-    ids=["barostat", "deformation"],
+    ("ensemble", "what", "along"),
+    [
+        (StochasticCellRescaling(60.0), Force((0, 0, 0.01)), "z"),
+        (FREE_SIDES, Force([[0, 0, 0, 0.1], [900, 0, 0.1, 0]]), "y"),
+        (FREE_SIDES, Spring((1.0, 0.0, 2.0)), "x"),
+        (FREE_SIDES, Indenter("sphere", (8, 8, 30), 5.0), "x and y"),
+        (FREE_SIDES, Move((0, 0, 1.0)), "x and y"),
+        (combine(None, Deform(x="1e9/s")), Wall("x > -1"), "x"),
+        (combine(None, Deform(xy="1e9/s")), Force((0.1, 0, 0)), "x"),
+    ],
 )
-def test_drives_need_a_constant_cell(ensemble):
-    with pytest.raises(SettingsError, match="moves atoms with the cell, and work of drives is counted for a"):
-        started([Force((0, 0, 0.01), on=[1])], solid(), ensemble=ensemble)
+def test_a_drive_acts_along_axes_that_the_cell_leaves_alone(ensemble, what, along):
+    (drive,), _, _ = group_drives([what], Groups(solid(), {}))
+    why = why_no_drives(ensemble, None, [drive])
+    assert f"acts along {along}, and {ensemble.name} moves atoms with the cell there" in why
+    others = [
+        Force((0, 0, 0.1)), Wall("z > -1"), Spring((0, 0, 1.0)), Drag(9.0), Momentum(5),
+        Indenter("plane", (0, 0, 20), axis="-z"), Force(array=np.ones((108, 3)) * [0, 0, 1]),
+    ]  # fmt: skip
+    found = group_drives(others, Groups(solid(), {}))[0]
+    assert why_no_drives(FREE_SIDES, None, found) is None
+    assert "measures a conductivity" in why_no_drives(NVE(), (0.1, 0.0, 0.0), found)
 
 
 def test_a_bath_and_a_drive_leave_moved_atoms_alone_and_it_is_said():
@@ -542,6 +562,58 @@ def test_the_conserved_energy_counts_drives_beside_thermostats(baths, ensemble):
     assert scatter[1] < 0.4 * scatter[0]
 
 
+ALONG_Z = [
+    Wall("z > -2", "lj93", epsilon=0.02, sigma=2.0, cutoff=6.0, velocity=0.6, name="floor"),
+    Wall("z < 19", velocity=-0.5, name="mirror"),
+    Indenter("plane", (0.0, 0.0, 13.8), constant=0.05, axis="-z", velocity=(0.0, 0.0, -1.0), name="lid"),
+    Spring((0.0, 0.0, 0.3), of="centre", velocity=(0.0, 0.0, 0.5), on=range(20, 40), name="pull"),
+    Spring((0.0, 0.0, 0.1), velocity=(0.0, 0.0, 0.5), on=range(40, 60), name="held"),
+    Force((0.0, 0.0, 0.01), period=150.0, on=range(60, 80), name="shake"),
+    Force(acceleration=(0.0, 0.0, -0.5), name="gravity"),
+    Drag(2000.0, on=range(80, 100), name="slow"),
+    Momentum(25, name="still"),
+]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "ensemble",
+    [
+        replace(FREE_SIDES, pressure=0.05, pressure_coupling_time=200.0, bulk_modulus=3.0, period=5),
+        MartynaTobiasKlein(60.0, pressure=0.05, control="isotropic", axes="xy"),
+        combine(Bussi(60.0), Deform(x="5e10/s", y="-2e10/s", period=5)),
+        combine(Langevin(60.0), Deform(xy="2e11/s")),
+    ],
+    ids=["scr", "mtk", "stretch", "sllod"],
+)
+def test_the_conserved_energy_counts_drives_beside_motions_of_the_cell(ensemble, tmp_path):
+    """Its scatter falls with the time step; and pieces and a restart have the same bits."""
+    scatter, how = [], {"ensemble": ensemble}
+    for timestep in (4.0, 2.0):
+        one = started(ALONG_Z, solid(pbc=[True, True, False]), timestep=timestep, **how)
+        first, seen = one.thermo().conserved, []
+        for _ in range(8):
+            one.run(int(100 / timestep))
+            seen.append(one.thermo().conserved - first)
+        scatter.append(np.abs(seen).max())
+        works = {name: abs(found["work"]) for name, found in one.drives().items()}
+        print(works, np.abs(one.engine.cell - solid().cell).max())
+        assert (
+            min(works[name] for name in ("floor", "lid", "pull", "held", "shake", "gravity", "slow")) > 1e-4
+        )
+        assert np.abs(one.engine.cell - solid().cell).max() > 1e-3
+    print(scatter)
+    assert scatter[0] < 0.03
+    assert scatter[1] < 0.5 * scatter[0]
+    pieces = started(ALONG_Z, solid(pbc=[True, True, False]), timestep=2.0, **how)
+    for steps in (7, 120, 73):
+        pieces.run(steps)
+    pieces.save(tmp_path / "checkpoint.npz")
+    again = Simulation.load(tmp_path / "checkpoint.npz", SMOOTH)
+    again.run(200)
+    same(one, again)
+
+
 def test_folded_atoms_keep_their_springs_and_their_work():
     from taichimd.system import folding
 
@@ -562,6 +634,24 @@ def test_folded_atoms_keep_their_springs_and_their_work():
     gap = (one.positions() - atoms.positions)[1]
     assert one.drives()["line"]["energy"] == pytest.approx(0.5e-6 * (gap**2).sum(), rel=1e-9)
     assert one.thermo().conserved == pytest.approx(first, abs=1e-7)
+
+
+def test_a_group_without_its_rotation_has_no_angular_momentum():
+    rng = np.random.default_rng(6)
+    m, x, v = rng.uniform(1, 9, 20), rng.normal(size=(20, 3)) * 5, rng.normal(size=(20, 3))
+    atoms = np.arange(3, 17)
+    new, gained = without_momentum(atoms, m, x, v, linear=True, angular=True)
+    r = x[atoms] - (m[atoms, None] * x[atoms]).sum(axis=0) / m[atoms].sum()
+    p = m[atoms, None] * new[atoms]
+    assert p.sum(axis=0) == pytest.approx(0, abs=1e-12)
+    assert np.cross(r, p).sum(axis=0) == pytest.approx(0, abs=1e-11)
+    assert gained == pytest.approx(0.5 * (m[:, None] * (new**2 - v**2)).sum())
+    assert gained < 0
+    assert (np.delete(new, atoms, axis=0) == np.delete(v, atoms, axis=0)).all()
+    held = np.zeros((20, 3), bool)
+    held[5, 2] = True
+    v[5, 2] = 0.0
+    assert without_momentum(atoms, m, x, v, True, False, held)[0][5, 2] == 0.0
 
 
 def test_an_atom_behind_a_wall_ends_the_run():

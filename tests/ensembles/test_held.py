@@ -4,7 +4,7 @@ import ase.io
 import numpy as np
 import pytest
 from ase.build import bulk, fcc111
-from ase.constraints import FixAtoms, FixCartesian, FixScaled
+from ase.constraints import FixAtoms, FixCartesian, FixScaled, Hookean
 
 from taichimd import Bussi, Langevin, NoseHoover, Simulation, Source, TrajectoryFile, relax, testing
 from taichimd.core import units
@@ -54,6 +54,10 @@ def test_constraints_of_directions_are_a_mask_and_back():
     slab.set_constraint(FixScaled([0], mask=[True, False, False]))
     with pytest.raises(SettingsError, match="along cell vectors that are not along x, y or z"):
         constrained(slab)
+    sprung = atoms.copy()
+    sprung.set_constraint(Hookean(0, (1.0, 2.0, 3.0), 5.0))
+    with pytest.raises(SettingsError, match="Hookean: molecular dynamics keeps no springs of ASE"):
+        constrained(sprung)
     with pytest.raises(SettingsError, match="relax cannot keep it"):
         relax(held_argon(), SMOOTH)
 

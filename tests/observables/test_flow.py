@@ -10,7 +10,7 @@ import pytest
 from argon_job import RUN, enter_folder
 from ase.build import bulk
 
-from taichimd import LennardJones, Sampler, Simulation, Source, testing
+from taichimd import Force, LennardJones, Move, Sampler, Simulation, Source, testing
 from taichimd.app.live import Observations
 from taichimd.core import units
 from taichimd.core.errors import SettingsError
@@ -98,7 +98,7 @@ def test_profiles_are_those_of_numpy(sampled):
 
 def test_what_cannot_be_observed_is_said():
     simulation = Simulation(argon((2, 2, 2)), SMOOTH)
-    with pytest.raises(SettingsError, match="there are no groups and no baths"):
+    with pytest.raises(SettingsError, match="there are no groups, baths of groups and drives"):
         simulation.observe("flow", 100)
     tilted = argon((2, 2, 2))
     tilted.set_cell([[10.8, 0, 0], [3.0, 10.8, 0], [0, 0, 10.8]])
@@ -107,6 +107,33 @@ def test_what_cannot_be_observed_is_said():
     assert Simulation(tilted, SMOOTH).observe("profile", 100, profile=("z", 5.0)).plan.profile_axis == "z"
     with pytest.raises(SettingsError, match="expected 4,096 at most"):
         simulation.observe("profile", 100, profile=("x", 1e-3))
+
+
+@pytest.mark.long
+def test_work_of_drives_is_observed_and_moved_atoms_have_no_temperature():
+    simulation = Simulation(
+        argon(),
+        SMOOTH,
+        timestep=4.0,
+        groups={"top": "fx >= 0.8", "all_atoms": "all"},
+        acting=[Move((30.0, 0.0, 0.0), on="top"), Force((0.0, 0.0, 0.01), on="fx < 0.4", name="pull")],
+    )
+    flow, host = simulation.observe("flow,profile", 38, every=2, profile=("x", 6.0)), Host()
+    simulation.run(38, samplers=[flow, host])
+    found = flow.found()
+    masses, free = simulation.engine.masses, np.ones(len(argon()), bool)
+    free[simulation.groups["top"]] = False
+    m = masses[free, None]
+    theirs = [(m * v[free] ** 2).sum() / (3 * free.sum()) / units.KB for _, v, _ in host.seen]
+    table = found["flow"].tables[0]
+    np.testing.assert_allclose(table["temperature_all_atoms_K"], theirs, rtol=1e-6)
+    assert np.isnan(table["temperature_top_K"]).all()
+    drives = simulation.drives()
+    for name in ("top", "pull"):
+        assert table[f"work_{name}_eV"][-1] == drives[name]["work"]
+        assert found["flow"].values[f"power_work_{name}"].unit == "eV/ps"
+    warm = found["profile"].tables[0]["temperature_K"]
+    assert np.nanmax(warm) < 4 * np.mean(theirs)
 
 
 @pytest.mark.long

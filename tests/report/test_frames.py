@@ -145,6 +145,31 @@ def test_groups_come_from_the_checkpoint_beside_a_trajectory(tmp_path, monkeypat
     assert np.array_equal(thinned.groups["hot"], numbers < 3)
 
 
+def test_named_groups_and_drives_are_shown_below_baths_and_told(tmp_path):
+    from taichimd import Drag, Langevin, Move
+    from taichimd.ensembles.drives.given import GroupDrive
+    from taichimd.ensembles.groups.given import GroupBath
+    from taichimd.report.groups import drives_of
+    from taichimd.report.words import drives_method
+
+    drives = [
+        GroupDrive("top", Move((0.5, 0.0, 0.0)), np.array([8, 9])),
+        GroupDrive("film", Drag(100.0), np.arange(8)),
+        GroupDrive("every", Drag(1e6), np.arange(10)),
+    ]
+    checkpoint_of(tmp_path, 10, [GroupBath("hot", Langevin(320.0), np.arange(3))], drives=drives)
+    write(tmp_path / "a.extxyz", Atoms("Si10", np.arange(30).reshape(-1, 3) * 1.0))
+    shown = shown_frames(tmp_path / "a.extxyz")
+    assert [(name, int(inside.sum())) for name, inside in shown.groups.items()] == [
+        ("film", 8), ("top", 2), ("hot", 3),
+    ]  # fmt: skip
+    text = drives_method(drives_of(tmp_path))
+    assert text.startswith(
+        "Besides the potential, these drives acted on atoms: top: move, velocity (0.5, 0.0, "
+    )
+    assert drives_method([]) == ""
+
+
 def test_a_checkpoint_of_other_atoms_names_no_groups(tmp_path):
     checkpoint_of(tmp_path, 3, fixed=np.array([True, False, False]))
     (tmp_path / "a.extxyz").write_text(frames(1))

@@ -71,7 +71,7 @@ def write_run(folder, *, rows=41, images=5, cut=0, report=None):
     return folder
 
 
-def checkpoint_of(folder, n_atoms, acting=(), fixed=None):
+def checkpoint_of(folder, n_atoms, acting=(), fixed=None, drives=()):
     """Write a checkpoint.npz of so many silicon atoms."""
     from taichimd.io.checkpoint import Checkpoint, write_checkpoint
 
@@ -83,6 +83,9 @@ def checkpoint_of(folder, n_atoms, acting=(), fixed=None):
             cell=np.eye(3) * 50, pbc=np.ones(3, bool), numbers=np.full(n_atoms, 14),
             masses=np.full(n_atoms, 28.0), settings={}, potential_hash="v2:0",
             clock={"time_fs": 0.0, "step": 0}, last_step=0, first_total=0.0,
-            bath={"acting": [one.record() for one in acting]} if acting else {}, fixed=fixed,
+            bath={
+                key: [one.record() for one in some]
+                for key, some in (("acting", acting), ("drives", drives)) if some
+            }, fixed=fixed,
         ),
     )  # fmt: skip

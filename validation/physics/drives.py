@@ -2,10 +2,12 @@
 
     python -m validation.physics.drives
 
-Forces and energies of springs, walls, indenters, forces and fields on a random structure beside LAMMPS. A gas
-on a floor in gravity. A sphere that indents silicon, beside Hertz's law.
+Forces and energies of springs, walls, indenters, forces and fields on a random structure beside LAMMPS. Power
+and temperatures of two baths of groups beside LAMMPS. A gas on a floor in gravity, and between two walls. A
+sphere that indents silicon, beside Hertz's law with the elastic constants of the potential.
 """
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -31,20 +33,28 @@ CASES: dict[str, list[str]] = {
 """Commands of LAMMPS; g has the first ten atoms, h the next ten."""
 
 
+BATHS = ("langevin", "bussi")
+
+
 def main() -> None:
-    """Parse the command line, run, write JSON."""
+    """Parse the command line, run, write JSON and a picture."""
     parser = common.parser(__doc__, "backend")
-    parser.add_argument("--steps", type=int, default=40_000, help="steps of the gas")
+    parser.add_argument("--steps", type=int, default=40_000, help="steps of gases and of baths")
+    parser.add_argument("--cells", type=int, default=14, help="cells of silicon along x and y")
     parser.add_argument("--out", type=Path, default=common.RESULTS / "drives.json")
     options = parser.parse_args()
 
     from taichimd.core import runtime
 
     runtime.start(options.backend)
+    warnings.simplefilter("ignore")
     report: dict[str, Any] = {**common.provenance(), "lammps": {name: beside_lammps(name) for name in CASES}}
-    report["gas"] = gas(options.steps)
-    report["indentation"] = indentation()
+    report["baths"] = {name: baths(name, options.steps) for name in BATHS}
+    report["floor"] = floor(options.steps)
+    report["two_walls"] = two_walls(options.steps)
+    report["indentation"] = indentation(options.cells)
     common.write_json(options.out, report)
+    draw(report, options.out.with_suffix(".png"))
     rows = [
         (name, f"{one['force_eV_per_A']:.1e}", f"{one['energy_eV']:.1e}")
         for name, one in report["lammps"].items()
@@ -146,7 +156,88 @@ def of_lammps(atoms: Any, commands: list[str]) -> tuple[Any, float]:
         lmp.close()
 
 
-def gas(steps: int) -> dict[str, Any]:
+def baths(name: str, steps: int) -> dict[str, Any]:
+    """Powers (eV/ps) and temperatures (K) of a hot and a cold group of a crystal, here and in LAMMPS."""
+    from taichimd import Bussi, Langevin, Simulation
+    from validation.physics.group_baths import crystal, forcefield
+
+    atoms, hot, cold = crystal(8, 40.0)
+    kind = {"langevin": Langevin, "bussi": Bussi}[name]
+    acting = [kind(50.0, 500.0, on=hot), kind(30.0, 500.0, seed=2, on=cold)]
+    simulation = Simulation(atoms, forcefield(), timestep=5.0, acting=acting)
+    simulation.run(steps // 4, report_first=False)
+    masses, heats, warm = simulation.engine.masses, [list(simulation.heats().values())], []
+    for _ in range(200):
+        simulation.run(steps // 200, report_first=False)
+        heats.append(list(simulation.heats().values()))
+        warm.append([temperature_of(masses, simulation.velocities(), group) for group in (hot, cold)])
+    ours = measured(np.array(heats), np.array(warm), steps)
+    return {"taichimd": ours, "lammps": measured(*baths_of_lammps(name, steps), steps)}
+
+
+def temperature_of(masses: Any, velocities: Any, group: Any) -> float:
+    """Temperature of a group relative to its centre of mass, K."""
+    from taichimd.core import units
+
+    m, v = masses[group, None], velocities[group]
+    v = v - (m * v).sum(axis=0) / m.sum()
+    return float((m * v * v).sum() / ((3 * len(m) - 3) * units.KB))
+
+
+def measured(heats: Any, warm: Any, steps: int) -> dict[str, Any]:
+    """Means and errors of 200 parts of a run of 5 fs a step."""
+    from validation.physics.ensembles_npt import block_error
+
+    powers = np.diff(heats, axis=0) / (steps // 200 * 0.005)
+    found: dict[str, Any] = {}
+    for k, name in enumerate(("hot", "cold")):
+        found[name] = {
+            "power_eV_per_ps": float(powers[:, k].mean()), "power_error": block_error(powers[:, k], 10),
+            "temperature_K": float(warm[:, k].mean()), "temperature_error": block_error(warm[:, k], 10),
+        }  # fmt: skip
+    return found
+
+
+def baths_of_lammps(name: str, steps: int) -> tuple[Any, Any]:
+    """Heats (201, 2) eV and temperatures (200, 2) K of LAMMPS."""
+    from taichimd.lammps.reference import lammps_box, running, setup_commands
+    from validation.physics.group_baths import crystal
+
+    atoms, hot, cold = crystal(8, 40.0)
+    box = lammps_box(atoms)
+    fixes = {
+        "langevin": ("langevin 50 50 0.5 48271 tally yes", "langevin 30 30 0.5 9137 tally yes"),
+        "bussi": ("temp/csvr 50 50 0.5 48271", "temp/csvr 30 30 0.5 9137"),
+    }[name]
+    with running(atoms, atoms.get_velocities(), box, setup_commands(atoms, box, ["Ar"])) as lmp:
+        lmp.command("pair_style lj/smooth/linear 7.0")
+        lmp.command("pair_coeff * * 0.0104 3.40")
+        lmp.command("fix n all nve")
+        for label, group, fix in zip(("h", "c"), (hot, cold), fixes, strict=True):
+            lmp.command(f"group {label} id {' '.join(str(k + 1) for k in np.flatnonzero(group))}")
+            lmp.command(f"compute t{label} {label} temp/com")
+            lmp.command(f"fix f{label} {label} {fix}")
+            if name == "bussi":
+                lmp.command(f"fix_modify f{label} temp t{label}")
+            lmp.command(f"variable w{label} equal -f_f{label}")
+            lmp.command(f"variable t{label} equal c_t{label}")
+        lmp.command("thermo_style custom step c_th c_tc f_fh f_fc")
+        lmp.command("thermo 1000000")
+        lmp.command("timestep 0.005")
+        lmp.command(f"run {steps // 4}")
+
+        def now(what: str) -> list[float]:
+            return [float(lmp.extract_variable(f"{what}{label}")) for label in ("h", "c")]
+
+        heats, warm = [now("w")], []
+        for _ in range(200):
+            lmp.command(f"run {steps // 200} post no")
+            heats.append(now("w"))
+            warm.append(now("t"))
+    return np.array(heats), np.array(warm)
+
+
+def floor(steps: int) -> dict[str, Any]:
     """Mean height of an ideal gas on a floor, beside kT/mg."""
     from ase import Atoms
 
@@ -186,40 +277,146 @@ def gas(steps: int) -> dict[str, Any]:
     }
 
 
-def indentation() -> dict[str, Any]:
-    """Force against depth of a stiff sphere on silicon (001), and the exponent and modulus of Hertz's law."""
+def two_walls(steps: int) -> dict[str, float]:
+    """Mean force (eV/Å) of an ideal gas on two harmonic walls, beside N kT/(L_free + sqrt(2 pi kT/k))."""
+    from ase import Atoms
+
+    from taichimd import Langevin, Simulation, Wall
+    from taichimd.core import units
+    from validation.physics.ensembles_npt import block_error
+
+    n, temperature, k, reach, room = 400, 300.0, 0.05, 3.0, 20.0
+    rng = np.random.default_rng(2)
+    x = np.column_stack(
+        [20.0 * (np.arange(n) % 20), 20.0 * (np.arange(n) // 20), rng.uniform(3, room - 3, n)]
+    )
+    walls = [
+        Wall(where, "harmonic", constant=k, cutoff=reach, name=name)
+        for name, where in (("low", "z > 0"), ("high", f"z < {room:g}"))
+    ]
+    simulation = Simulation(
+        Atoms(["Ar"] * n, x), no_forces(), timestep=5.0, temperature=temperature,
+        ensemble=Langevin(temperature, coupling_time=500.0), acting=walls,
+    )  # fmt: skip
+    simulation.run(steps // 10, report_first=False)
+    pushes = []
+    for _ in range(1000):
+        simulation.run(steps // 1000, report_first=False)
+        found = simulation.drives()
+        pushes.append(0.5 * (found["low"]["push"] + found["high"]["push"]))
+    kt = units.KB * temperature
+    return {
+        "force_eV_per_A": float(np.mean(pushes)), "error": block_error(np.array(pushes), 10),
+        "expected_eV_per_A": float(n * kt / (room - 2 * reach + np.sqrt(2 * np.pi * kt / k))),
+    }  # fmt: skip
+
+
+def elastic() -> dict[str, float]:
+    """Elastic constants of Stillinger-Weber silicon, and the modulus E/(1 - nu^2) of a polycrystal, GPa."""
+    from ase import units
+    from ase.build import bulk
+    from ase.optimize import BFGS
+
+    from taichimd import TaichiMD
+
+    silicon = bulk("Si", a=LATTICE)
+    silicon.calc = TaichiMD("Si.sw")
+
+    def slope(component: int, strain: Any, relax: bool = False) -> float:
+        stresses = []
+        for size in (1e-3, -1e-3):
+            strained = silicon.copy()
+            strained.calc = silicon.calc
+            strained.set_cell(silicon.cell.array @ (np.eye(3) + size * strain), scale_atoms=True)
+            if relax:
+                BFGS(strained, logfile=None).run(fmax=1e-5)
+            stresses.append(strained.get_stress()[component] / units.GPa)
+        return float(stresses[0] - stresses[1]) / 2e-3
+
+    c11, c12 = (slope(k, np.diag([1.0, 0.0, 0.0])) for k in (0, 1))
+    c44 = slope(3, np.array([[0, 0, 0], [0, 0, 0.5], [0, 0.5, 0]]), relax=True)
+    bulk_modulus = (c11 + 2 * c12) / 3
+    voigt = (c11 - c12 + 3 * c44) / 5
+    reuss = 5 * (c11 - c12) * c44 / (4 * c44 + 3 * (c11 - c12))
+    shear = 0.5 * (voigt + reuss)
+    nu = (3 * bulk_modulus - 2 * shear) / (6 * bulk_modulus + 2 * shear)
+    return {
+        "C11_GPa": c11, "C12_GPa": c12, "C44_GPa": c44, "poisson": nu,
+        "reduced_modulus_GPa": 2 * shear * (1 + nu) / (1 - nu**2),
+    }  # fmt: skip
+
+
+LATTICE = 5.431
+"""Lattice constant of Stillinger-Weber silicon, Å."""
+RADIUS, DEPTH, SPEED = 50.0, 2.5, 0.5
+"""Of the sphere, Å; how deep it goes, Å; Å/ps."""
+ELASTIC = (0.5, 1.5)
+"""Depths (Å) to which Hertz's law is fitted."""
+
+
+def indentation(cells: int) -> dict[str, Any]:
+    """Force against depth of a stiff sphere on silicon (001), and the modulus and exponent of Hertz's law.
+
+    F = 4/3 E* sqrt(R) (d - d0)^(3/2): F^(2/3) against the depth is a line, whose slope gives the modulus.
+    """
     from ase.build import bulk
 
     from taichimd import Drag, Indenter, Simulation, Spring
+    from taichimd.core import units
 
-    atoms = bulk("Si", cubic=True).repeat((8, 8, 5))
+    atoms = bulk("Si", cubic=True, a=LATTICE).repeat((cells, cells, max(2, cells * 4 // 7)))
     atoms.center(vacuum=20.0, axis=2)
     atoms.pbc = [True, True, False]
-    top, radius = float(atoms.positions[:, 2].max()), 20.0
-    side = atoms.cell[0, 0]
-    centre = (side / 2, side / 2, top + radius)
-    ball = Indenter("sphere", centre, radius, 50.0, velocity=(0.0, 0.0, -0.5), name="ball")
-    base = atoms.positions[:, 2] < atoms.positions[:, 2].min() + 3.0
-    atoms.set_velocities(np.zeros((len(atoms), 3)) + 1e-9)
-    simulation = Simulation(
-        atoms, "Si.sw", timestep=1.0, acting=[ball, Spring(50.0, on=base, name="base"), Drag(200.0)]
+    z = atoms.positions[:, 2]
+    top, middle = float(z.max()), atoms.cell[0, 0] / 2
+    ball = Indenter(
+        "sphere", (middle, middle, top + RADIUS), RADIUS, 50.0, velocity=(0.0, 0.0, -SPEED), name="ball"
     )
+    atoms.set_velocities(np.full((len(atoms), 3), 1e-9))
+    base = Spring(50.0, on=z < z.min() + 3.0, name="base")
+    simulation = Simulation(atoms, "Si.sw", timestep=1.0, acting=[ball, base, Drag(300.0)])
     first = simulation.thermo().conserved or 0.0
     depth, force = [], []
-    for _ in range(60):
+    for _ in range(round(DEPTH / SPEED * 10)):
         simulation.run(100, report_first=False)
         one = simulation.drives()["ball"]
-        depth.append(top + radius - one["place"][2])
+        depth.append(top + RADIUS - one["place"][2])
         force.append(one["force"][2])
     d, f = np.array(depth), np.array(force)
-    elastic = (d > 0.8) & (d < 2.2)
-    exponent, _ = np.polyfit(np.log(d[elastic]), np.log(np.maximum(f[elastic], 1e-9)), 1)
-    modulus = float(np.mean(f[elastic] / (4.0 / 3.0 * np.sqrt(radius) * d[elastic] ** 1.5)) * 160.2176634)
+    part = (d > ELASTIC[0]) & (d < ELASTIC[1])
+    slope, at_zero = np.polyfit(d[part], f[part] ** (2 / 3), 1)
+    exponent = np.polyfit(np.log(d[part] + at_zero / slope), np.log(f[part]), 1)[0]
+    law = 0.75 / np.sqrt(RADIUS) / units.GPA
     return {
-        "atoms": len(atoms), "radius_A": radius, "depth_A": d.tolist(), "force_eV_per_A": f.tolist(),
-        "exponent": float(exponent), "hertz_exponent": 1.5, "reduced_modulus_GPa": modulus,
+        "atoms": len(atoms), "radius_A": RADIUS, "speed_A_per_ps": SPEED, "fitted_A": list(ELASTIC),
+        "depth_A": d.tolist(), "force_eV_per_A": f.tolist(), "first_contact_A": float(-at_zero / slope),
+        "exponent": float(exponent), "reduced_modulus_GPa": float(law * slope**1.5), "elastic": elastic(),
+        "work_eV": simulation.drives()["ball"]["work"],
         "change_of_conserved_eV": float((simulation.thermo().conserved or 0.0) - first),
     }  # fmt: skip
+
+
+def draw(report: dict[str, Any], picture: Path) -> None:
+    """Force against depth, with Hertz's law of the fit and of the elastic constants."""
+    from matplotlib.figure import Figure
+
+    from taichimd.core import units
+
+    found = report["indentation"]
+    figure = Figure(figsize=(5.5, 4.0), dpi=100, layout="constrained")
+    axis = figure.subplots()
+    axis.plot(found["depth_A"], found["force_eV_per_A"], "o", markersize=3, label="silicon (001)")
+    d = np.linspace(found["first_contact_A"], DEPTH, 200)
+    for label, modulus, style in (
+        ("Hertz, fitted", found["reduced_modulus_GPa"], "-"),
+        ("Hertz, elastic constants", found["elastic"]["reduced_modulus_GPa"], "--"),
+    ):
+        law = 4 / 3 * modulus * units.GPA * np.sqrt(RADIUS) * (d - found["first_contact_A"]) ** 1.5
+        axis.plot(d, law, style, label=f"{label}: E* = {modulus:.0f} GPa")
+    axis.axvspan(*ELASTIC, color="#555555", alpha=0.15, label="fitted part")
+    axis.set(xlabel="depth (Å)", ylabel="force (eV/Å)", title=f"sphere of {RADIUS:g} Å on silicon")
+    axis.legend(frameon=False)
+    figure.savefig(picture)
 
 
 if __name__ == "__main__":

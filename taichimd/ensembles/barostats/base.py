@@ -110,6 +110,11 @@ class CellMotion(Ensemble):
         """Axes whose pressure is controlled."""
         return self.axes
 
+    @property
+    def moved_axes(self) -> str:
+        """Axes along which atoms move with the cell."""
+        return "xyz" if self.control == "triclinic" and self.pressure_axes else self.pressure_axes
+
     def cell_times(self) -> dict[str, float]:
         """Times of the cell (fs) by the names of settings."""
         return {"pressure_coupling_time": self.pressure_coupling_time}

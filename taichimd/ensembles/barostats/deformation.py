@@ -143,6 +143,11 @@ class DeformedCell(CellMotion):
         return self.remap == PECULIAR or (self.remap is None and self.shear is not None)
 
     @property
+    def moved_axes(self) -> str:
+        """Those of the barostat, and those along which the deformation moves atoms: xy along x."""
+        return super().moved_axes + "".join(name[0] for name in self.rates)
+
+    @property
     def acts_every(self) -> int:
         """SLLOD acts each step."""
         return 1 if self.peculiar else super().acts_every

@@ -96,6 +96,14 @@ class Drive:
         """Time until which it is defined, fs; None: for ever."""
         return None
 
+    def acts_along(self, own: Array | None) -> str:
+        """Axes along which it pulls, or along which its energy changes; the cell must not change along these.
+
+        Args:
+            own: charges or forces of its atoms, of a force that has them.
+        """
+        return "xyz"
+
     def columns(self) -> tuple[str, ...]:
         """What tables have of it."""
         return ("work",)
@@ -117,6 +125,11 @@ class Drive:
         if not is_vector(value):
             raise SettingsError(f"{key} = {value!r}: {type(self).__name__} expects three numbers ({unit})")
         object.__setattr__(self, key, tuple(float(one) for one in value))
+
+
+def axes_of(values: Any) -> str:
+    """Axes along which some of (..., 3) numbers are not 0."""
+    return "".join(axis for k, axis in enumerate("xyz") if np.any(np.asarray(values)[..., k]))
 
 
 def is_vector(value: object) -> bool:

@@ -18,7 +18,7 @@ from taichimd.core.arrays import Array
 from taichimd.core.errors import SettingsError
 from taichimd.core.scalars import is_number
 from taichimd.ensembles.drives import layout as of
-from taichimd.ensembles.drives.base import Drive, Row, Start, is_vector
+from taichimd.ensembles.drives.base import Drive, Row, Start, axes_of, is_vector
 
 _KINDS = {"force": "eV/Å", "acceleration": "Å/ps^2", "total": "eV/Å", "field": "V/Å", "array": "eV/Å"}
 
@@ -96,6 +96,13 @@ class Force(Drive):
     def moves_with_time(self) -> bool:
         """Whether it has a period or is a table."""
         return self.period is not None or self.table is not None
+
+    def acts_along(self, own: Array | None) -> str:
+        """Axes along which it has a component."""
+        if self.quantity == "array":
+            return axes_of(own)
+        table = self.table
+        return axes_of(getattr(self, self.quantity) if table is None else table[:, 1:])
 
     def last_time(self) -> float | None:
         """The last time of a table, fs."""

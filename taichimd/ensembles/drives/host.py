@@ -84,13 +84,30 @@ class Drives(DriveRows):
             for own in self.own[number]
         )
 
-    def remove(self, number: int, step: int, masses: Array, positions: Array, velocities: Array) -> Array:
-        """Velocities (n, 3) of a system without the momentum that is taken away at a step."""
+    def remove(
+        self,
+        number: int,
+        step: int,
+        masses: Array,
+        positions: Array,
+        velocities: Array,
+        still: NDArray[np.bool_] | None,
+    ) -> Array:
+        """Velocities (n, 3) of a system without the momentum that is taken away at a step.
+
+        Args:
+            number: of the system.
+            step: its number.
+            masses: (n,) amu.
+            positions: (n, 3) Å.
+            velocities: (n, 3), internal.
+            still: (n,) or (n, 3) where atoms are held; None: nowhere.
+        """
         for own in self.own[number]:
             what = own.drive.what
             if isinstance(what, Momentum) and step % what.every == 0:
                 velocities, gained = without_momentum(
-                    own.drive.atoms, masses, positions, velocities, what.linear, what.angular
+                    own.drive.atoms, masses, positions, velocities, what.linear, what.angular, still
                 )
                 own.taken.append(gained)
                 own.taken[:] = [fsum(own.taken)]

@@ -79,6 +79,11 @@ class Indenter(Drive):
         """Energy, work, force on the indenter, and where it is."""
         return ("energy", "work", "force", "place") if self.moves_with_time else ("energy", "force")
 
+    def acts_along(self, own: Array | None) -> str:
+        """The normal of a plane, or the axes across a cylinder."""
+        axis = self.axis[-1]
+        return {"plane": axis, "cylinder": "xyz".replace(axis, ""), "sphere": "xyz"}[self.shape]
+
     def direction(self) -> Array:
         """(3,) unit vector of the axis."""
         return (-1.0 if "-" in self.axis else 1.0) * np.eye(3)["xyz".index(self.axis[-1])]

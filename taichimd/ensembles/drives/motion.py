@@ -12,6 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from taichimd.core import units
+from taichimd.core.arrays import Array
 from taichimd.core.errors import SettingsError
 from taichimd.core.scalars import is_whole
 from taichimd.ensembles.drives import layout as of
@@ -80,6 +81,10 @@ class Drag(Drive):
         super().__post_init__()
         self._number("coupling_time", "fs", 0.0)
 
+    def acts_along(self, own: Array | None) -> str:
+        """None: it has no energy."""
+        return ""
+
     def rows(self, start: Start) -> list[Row]:
         """One row."""
         row = Row(of.DRAG, start.atoms)
@@ -134,6 +139,10 @@ class Momentum(Drive):
             raise SettingsError(
                 f"{called}: angular momentum needs a system without periods; leave angular out"
             )
+
+    def acts_along(self, own: Array | None) -> str:
+        """None: it has no energy."""
+        return ""
 
     def rows(self, start: Start) -> list[Row]:
         """None: the host does it."""

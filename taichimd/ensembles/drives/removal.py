@@ -7,10 +7,17 @@ from numpy.typing import NDArray
 
 from taichimd.core.arrays import Array
 from taichimd.core.matrix3 import inverse
+from taichimd.system.constraints import of_free
 
 
 def without_momentum(
-    atoms: NDArray[np.int64], masses: Array, positions: Array, velocities: Array, linear: bool, angular: bool
+    atoms: NDArray[np.int64],
+    masses: Array,
+    positions: Array,
+    velocities: Array,
+    linear: bool,
+    angular: bool,
+    still: NDArray[np.bool_] | None = None,
 ) -> tuple[Array, float]:
     """Velocities (n, 3), and how much kinetic energy the change adds, eV.
 
@@ -21,6 +28,7 @@ def without_momentum(
         velocities: (n, 3), internal.
         linear: whether the velocity of the centre of mass is taken away.
         angular: whether the rotation about the centre of mass is.
+        still: (n,) or (n, 3) where atoms are held, and keep a velocity of 0; None: nowhere.
     """
     m, v = masses[atoms, None], velocities[atoms]
     total = fsum(m[:, 0].tolist())
@@ -42,6 +50,7 @@ def without_momentum(
             turn = inverse(inertia)
             omega = np.array([fsum((turn[a] * momentum).tolist()) for a in range(3)])
             new = new - np.cross(np.broadcast_to(omega, r.shape), r)
+    new = of_free(new, None if still is None else still[atoms])
     gained = 0.5 * (fsum((m * new * new).ravel().tolist()) - fsum((m * v * v).ravel().tolist()))
     found = velocities.copy()
     found[atoms] = new

@@ -16,7 +16,7 @@ from taichimd.core.arrays import Array
 from taichimd.core.errors import SettingsError
 from taichimd.core.scalars import is_number
 from taichimd.ensembles.drives import layout as of
-from taichimd.ensembles.drives.base import VELOCITY, Drive, Row, Start, is_vector
+from taichimd.ensembles.drives.base import VELOCITY, Drive, Row, Start, axes_of, is_vector
 
 
 @dataclass(frozen=True)
@@ -97,6 +97,10 @@ class Spring(Drive):
     def moves_with_time(self) -> bool:
         """Whether its end moves."""
         return any(self.velocity)
+
+    def acts_along(self, own: Array | None) -> str:
+        """Axes with a constant above 0."""
+        return axes_of(self.constant) if isinstance(self.constant, tuple) else "xyz"
 
     def columns(self) -> tuple[str, ...]:
         """Energy, work and force on its other end."""

@@ -102,6 +102,10 @@ class Wall(Drive):
         work = ("work",) * self.moves_with_time
         return (*work, "impulse") if self.style == "reflect" else ("energy", *work, "push")
 
+    def acts_along(self, own: Array | None) -> str:
+        """Its normal, where that is an axis."""
+        return self.axis if self.axis in "xyz" else "xyz"
+
     def normal(self, cell: Array) -> Array:
         """(3,) unit vector into the room."""
         side = 1.0 if ">" in self.room else -1.0

@@ -45,6 +45,11 @@ class Ensemble:
     settles: ClassVar[bool] = False
     samples: ClassVar[bool] = False
 
+    @property
+    def moved_axes(self) -> str:
+        """Axes along which atoms move with the cell."""
+        return ""
+
     def __post_init__(self) -> None:
         """Take plain numbers of what a user gave; subclasses check them."""
         for one in fields(self):

@@ -63,7 +63,8 @@ def _profile_kernel(real: Any, cuda: bool) -> Any:
                 ti.atomic_add(of.sums[at + MASS], _units(mass))
                 if atoms.inverse_mass[i] > 0.0:
                     ti.atomic_add(of.sums[at + FREE], _units(1.0 + 0.0 * mass))
-                ti.atomic_add(of.sums[at + KINETIC], _units(mass * v.dot(v)))
+                    # Atoms of a group that moves have a velocity, and no temperature.
+                    ti.atomic_add(of.sums[at + KINETIC], _units(mass * v.dot(v)))
                 for a in ti.static(range(3)):
                     w = ti.cast(of.virial[9 * i + 4 * a], ti.f64)
                     ti.atomic_add(of.sums[at + STRESS + a], _units(mass * v[a] * v[a] + w))

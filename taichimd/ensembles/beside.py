@@ -1,0 +1,71 @@
+"""What goes with which ensembles: held atoms, baths of groups, drives.
+
+A barostat controls the pressure of the potential, without forces of drives. So drives act along axes that the
+cell leaves alone: there neither the pressure nor the work of the cell has a part of them.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taichimd.core.errors import SettingsError
+from taichimd.ensembles.drives.given import GroupDrive
+from taichimd.ensembles.drives.rows import DriveRows
+from taichimd.ensembles.thermostats.base import Ensemble
+
+
+def why_not_held(held: NDArray[np.bool_] | None, ensemble: Ensemble) -> str | None:
+    """Why atoms cannot be held along some directions; None if they can."""
+    if held is None or held.ndim == 1 or getattr(ensemble, "control", "") != "triclinic":
+        return None
+    return (
+        f"{ensemble.name} with control triclinic turns directions along which atoms are held (FixCartesian, "
+        "selective dynamics); choose the control orthorhombic or isotropic, or hold all three directions"
+    )
+
+
+def why_no_groups(ensemble: Ensemble, driving_force: tuple[float, float, float] | None) -> str | None:
+    """Why there are no baths of groups beside what acts on all atoms; None if there may be."""
+    if ensemble.acts_on or ensemble.moves_cell:
+        return (
+            f"the ensemble {ensemble.name} acts on all atoms, and acting=[...] on some of them: an atom "
+            "would be in two baths; leave ensemble out"
+        )
+    if driving_force is not None:
+        return "a driving force needs a thermostat of all atoms, and has no baths of groups; leave acting out"
+    return None
+
+
+def check_beside(
+    ensembles: Sequence[Ensemble], driving_force: tuple[float, float, float] | None, drives: DriveRows
+) -> None:
+    """Raise if drives do not go with the ensembles of their systems.
+
+    Raises:
+        SettingsError: which drive, and why.
+    """
+    for number, ensemble in enumerate(ensembles):
+        why = why_no_drives(ensemble, driving_force, drives.of_system(number))
+        if why:
+            raise SettingsError(why)
+
+
+def why_no_drives(
+    ensemble: Ensemble, driving_force: tuple[float, float, float] | None, drives: Sequence[GroupDrive]
+) -> str | None:
+    """Why drives of a system do not go with what acts on all atoms; None if they do."""
+    if driving_force is not None:
+        return (
+            "a driving force measures a conductivity, which other forces, walls and springs change; "
+            "leave acting out"
+        )
+    for drive in drives:
+        both = [axis for axis in drive.what.acts_along(drive.own) if axis in ensemble.moved_axes]
+        if both:
+            return (
+                f"the drive {drive.name} acts along {' and '.join(both)}, and {ensemble.name} moves atoms "
+                "with the cell there: the pressure would lack its force; let the cell change along other "
+                "axes (axes, --cell-axes), or leave one of the two out"
+            )
+    return None
