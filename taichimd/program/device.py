@@ -16,7 +16,7 @@ from taichimd.enumerate.evaluator import ENERGY, REST
 from taichimd.enumerate.outputs import Outputs, outputs_for
 from taichimd.enumerate.reproducible_sum import ALL, FORCE
 from taichimd.neighbours.control import ANY_TIME, END, NONE, STEP
-from taichimd.program.evaluation import evaluation_kernels
+from taichimd.program.evaluation import evaluation_kernels, tally_writes_forces
 from taichimd.program.groups import Choice
 from taichimd.program.steps.verlet import step_kernels
 from taichimd.program.totals import COLUMNS, Sums
@@ -410,6 +410,8 @@ class Device:
         """Queue what acts on the whole system at the end of a step, for n atoms (0: only compile)."""
         if self._run.tally_virial is not None:
             self.call(self._run.tally_virial, self.system(), self._total, self._group_outputs, n)
+            if n > 0 and self.drives is not None and tally_writes_forces(self._variant):
+                self.call(self.drives.kernels.add_forces, self.state, self.lists.control, self.drives, step)
         self.call(
             self._run.close_step, self.state, self.baths.arrays, self.cells.arrays, n, timestep, step - 1
         )

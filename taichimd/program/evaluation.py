@@ -207,6 +207,11 @@ def _tally_virial(variant: Variant) -> KernelQueue:
     return KernelQueue(["system", *given], [one_group(k) for k in range(number)])
 
 
+def tally_writes_forces(variant: Variant) -> bool:
+    """Whether `tally_virial` writes the forces of the potential once more, without those of drives."""
+    return not variant.adds_groups and not _many_body(variant)[0]
+
+
 def _many_body(variant: Variant) -> list[bool]:
     """Of each group, whether it leaves the virial of steps with each atom."""
     return [

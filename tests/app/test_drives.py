@@ -1,7 +1,9 @@
 """Drives of a job: options, job files, mistakes in one line."""
 
+import json
 from pathlib import Path
 
+import ase.io
 import numpy as np
 import pytest
 from argon_job import RUN, enter_folder
@@ -9,6 +11,7 @@ from argon_job import RUN, enter_folder
 from taichimd import Drag, Force, Move, Wall
 from taichimd.app.job import prepare_job
 from taichimd.core.errors import SettingsError
+from taichimd.core.seeds import derived_seed
 from taichimd.io.thermo import read_thermo
 
 pytestmark = pytest.mark.once
@@ -121,3 +124,30 @@ def test_a_restart_has_the_bits_of_an_uncut_run_and_other_drives_begin_anew(call
     assert "begin again" in " ".join(out.split())
     assert "work_tip_eV" not in read_thermo("other/thermo.csv")
     assert call("run --restart cut --steps 10 --ensemble npt-scr --pressure 0 --output press")[0] == 2
+
+
+@pytest.mark.long
+def test_runs_in_one_launch_and_a_sweep_have_groups_and_drives_of_their_own(call):
+    ase.io.write("wide.extxyz", ase.io.read("ar.extxyz").repeat((2, 1, 1)))
+    options = (
+        "--potential own.lj --timestep 4 --every 20 --steps 40 --group tip=x<6 --force tip:force=0,0,0.05 "
+        "--move x>=13:velocity=0.5,0,0,name=top --source 6<=x<10:power=0.2,name=warm "
+    )
+    assert call(f"run ar.extxyz wide.extxyz {options} --output both")[0] == 0
+    folders = ["both/000-ar", "both/001-wide"]
+    for name, together in zip(("ar", "wide"), folders, strict=True):
+        seed = derived_seed(1, {"structure": f"{name}.extxyz"})
+        assert call(f"run {name}.extxyz {options} --output {name} --seed {seed}")[0] == 0
+        assert Path(together, "thermo.csv").read_bytes() == Path(name, "thermo.csv").read_bytes()
+    counts = [json.loads(Path(one, "run.json").read_text())["groups"]["top"] for one in folders]
+    assert counts[1] > counts[0] > 0
+    Path("job.toml").write_text(
+        TABLES.split("[wall.floor]")[0]
+        .replace("Ar.lj", "own.lj")
+        .replace("steps = 40", "steps = 40\nevery = 20")
+    )
+    assert call("sweep job.toml --set temperature=40,80 --output swept")[0] == 0
+    swept = [read_thermo(file) for file in sorted(Path("swept").glob("*/thermo.csv"))]
+    assert len(swept) == 2
+    assert swept[0]["work_tip_eV"][-1] != swept[1]["work_tip_eV"][-1]
+    assert {"work_top_eV", "force_top_x_eV_per_A"} <= swept[0].keys()

@@ -40,7 +40,7 @@ def main() -> None:
     """Parse the command line, run, write JSON and a picture."""
     parser = common.parser(__doc__, "backend")
     parser.add_argument("--steps", type=int, default=40_000, help="steps of gases and of baths")
-    parser.add_argument("--cells", type=int, default=14, help="cells of silicon along x and y")
+    parser.add_argument("--layers", type=int, default=24, help="double layers of silicon under the sphere")
     parser.add_argument("--out", type=Path, default=common.RESULTS / "drives.json")
     options = parser.parse_args()
 
@@ -52,7 +52,7 @@ def main() -> None:
     report["baths"] = {name: baths(name, options.steps) for name in BATHS}
     report["floor"] = floor(options.steps)
     report["two_walls"] = two_walls(options.steps)
-    report["indentation"] = indentation(options.cells)
+    report["indentation"] = indentation(options.layers)
     common.write_json(options.out, report)
     draw(report, options.out.with_suffix(".png"))
     rows = [
@@ -350,28 +350,40 @@ LATTICE = 5.431
 """Lattice constant of Stillinger-Weber silicon, Å."""
 RADIUS, DEPTH, SPEED = 50.0, 2.5, 0.5
 """Of the sphere, Å; how deep it goes, Å; Å/ps."""
-ELASTIC = (0.5, 1.5)
+ELASTIC = (0.5, 2.0)
 """Depths (Å) to which Hertz's law is fitted."""
 
 
-def indentation(cells: int) -> dict[str, Any]:
-    """Force against depth of a stiff sphere on silicon (001), and the modulus and exponent of Hertz's law.
+def thickness_factor(depth: Any, thickness: float, poisson: float) -> Any:
+    """By how much the force on a layer that is held below is larger than on a half-space.
+
+    E. K. Dimitriadis et al., Biophys. J. 82, 2798 (2002), to the second order of sqrt(R d)/thickness.
+    """
+    alpha = -(1.2876 - 1.4678 * poisson + 1.3442 * poisson**2) / (1.0 - poisson)
+    x = -2.0 * alpha / np.pi * np.sqrt(RADIUS * depth) / thickness
+    return 1.0 + x + x * x
+
+
+def indentation(layers: int) -> dict[str, Any]:
+    """Force against depth of a stiff sphere on silicon (111), and the modulus and exponent of Hertz's law.
 
     F = 4/3 E* sqrt(R) (d - d0)^(3/2): F^(2/3) against the depth is a line, whose slope gives the modulus.
     """
-    from ase.build import bulk
+    from ase.build import diamond111
 
     from taichimd import Drag, Indenter, Simulation, Spring
     from taichimd.core import units
 
-    atoms = bulk("Si", cubic=True, a=LATTICE).repeat((cells, cells, max(2, cells * 4 // 7)))
+    wide = max(4, layers * 5 // 6)
+    atoms = diamond111("Si", (wide, wide, 2 * layers + 1), a=LATTICE)
+    # The uppermost layer hangs on one bond each: without it the surface has three bonds.
+    del atoms[atoms.positions[:, 2] > atoms.positions[:, 2].max() - 0.1]
     atoms.center(vacuum=20.0, axis=2)
     atoms.pbc = [True, True, False]
     z = atoms.positions[:, 2]
-    top, middle = float(z.max()), atoms.cell[0, 0] / 2
-    ball = Indenter(
-        "sphere", (middle, middle, top + RADIUS), RADIUS, 50.0, velocity=(0.0, 0.0, -SPEED), name="ball"
-    )
+    top, middle = float(z.max()), (atoms.cell[0] + atoms.cell[1]) / 2
+    centre = (middle[0], middle[1], top + RADIUS)
+    ball = Indenter("sphere", centre, RADIUS, 50.0, velocity=(0.0, 0.0, -SPEED), name="ball")
     atoms.set_velocities(np.full((len(atoms), 3), 1e-9))
     base = Spring(50.0, on=z < z.min() + 3.0, name="base")
     simulation = Simulation(atoms, "Si.sw", timestep=1.0, acting=[ball, base, Drag(300.0)])
@@ -384,13 +396,17 @@ def indentation(cells: int) -> dict[str, Any]:
         force.append(one["force"][2])
     d, f = np.array(depth), np.array(force)
     part = (d > ELASTIC[0]) & (d < ELASTIC[1])
+    constants, thickness = elastic(), float(top - z.min())
+    of_half_space = f / thickness_factor(d, thickness, constants["poisson"])
     slope, at_zero = np.polyfit(d[part], f[part] ** (2 / 3), 1)
+    half_space = np.polyfit(d[part], of_half_space[part] ** (2 / 3), 1)[0]
     exponent = np.polyfit(np.log(d[part] + at_zero / slope), np.log(f[part]), 1)[0]
     law = 0.75 / np.sqrt(RADIUS) / units.GPA
     return {
         "atoms": len(atoms), "radius_A": RADIUS, "speed_A_per_ps": SPEED, "fitted_A": list(ELASTIC),
         "depth_A": d.tolist(), "force_eV_per_A": f.tolist(), "first_contact_A": float(-at_zero / slope),
-        "exponent": float(exponent), "reduced_modulus_GPa": float(law * slope**1.5), "elastic": elastic(),
+        "exponent": float(exponent), "reduced_modulus_GPa": float(law * slope**1.5), "elastic": constants,
+        "thickness_A": thickness, "reduced_modulus_of_half_space_GPa": float(law * half_space**1.5),
         "work_eV": simulation.drives()["ball"]["work"],
         "change_of_conserved_eV": float((simulation.thermo().conserved or 0.0) - first),
     }  # fmt: skip
@@ -405,7 +421,7 @@ def draw(report: dict[str, Any], picture: Path) -> None:
     found = report["indentation"]
     figure = Figure(figsize=(5.5, 4.0), dpi=100, layout="constrained")
     axis = figure.subplots()
-    axis.plot(found["depth_A"], found["force_eV_per_A"], "o", markersize=3, label="silicon (001)")
+    axis.plot(found["depth_A"], found["force_eV_per_A"], "o", markersize=3, label="silicon (111)")
     d = np.linspace(found["first_contact_A"], DEPTH, 200)
     for label, modulus, style in (
         ("Hertz, fitted", found["reduced_modulus_GPa"], "-"),
