@@ -75,14 +75,6 @@ def test_heat_flows_from_hot_to_cold(script):
 
 
 @pytest.mark.long
-def test_a_ball_indents_silicon_by_the_law_of_hertz(script):
-    out = script("indent_silicon.py")
-    assert number(out, "E*") == pytest.approx(170, abs=60)
-    assert number(out, "contact") == pytest.approx(0.1, abs=0.3)
-    assert number(out, "work") > 1.0
-
-
-@pytest.mark.long
 def test_argon_monte_carlo_expands_when_it_is_hotter(script):
     out = script("argon_monte_carlo.py")
     assert number(out, "volume at 100 K") == pytest.approx(46, abs=1.5)
