@@ -239,7 +239,7 @@ class Bath:
         if cells.read("stretch")[self.number].any():
             return False
         values = self._values()
-        x, drift = ensemble.begin(values, cells.read("gradient")[self.number], virial(), timestep)
+        x, drift = ensemble.begin(values, virial(), timestep)
         self._write(values)
         cells.to_come(self.number, x, drift)
         return True

@@ -122,7 +122,8 @@ class Deform:
     Args:
         x, y, z: rates of the lengths, such as "1e9/s" or "0.01/ps"; numbers are in 1/s.
         yz, xz, xy: shear rates; xy is du_x/dy.
-        kind: "engineering": L = L0 (1 + e t); "true": L = L0 exp(e t). A shear rate is du_x/dy in both.
+        kind: "engineering": lengths and tilts are linear in time, L = L0 (1 + e t); "true": the velocity
+            gradient is constant, L = L0 exp(e t). A shear alone has the rate du_x/dy in both.
         remap: "positions": atoms follow the cell and keep their velocities, for solids; "peculiar": SLLOD,
             for fluids; None: "peculiar" with a shear, else "positions".
         period: steps between actions, where there is no barostat, which says it else; SLLOD acts each step.

@@ -1,11 +1,11 @@
 """Couette flow of argon by SLLOD: does its viscosity go to that of Green and Kubo?
 
-    python -m validation.physics.couette                                     (a CPU, small: 20 minutes)
+    python -m validation.physics.couette                                     (two cores: ten minutes)
     python -m validation.physics.couette --backend cuda --cells 10 --steps 2000000     (an H100)
 
 Liquid argon at 94.4 K. Each of several shear rates has a system of one batch; eta = -<P_xy>/rate, with the
-error of block means. At low rates eta must agree with the integral of the correlation of the stress at rest
-(`observables.viscosity`); at high rates the liquid thins.
+error of block means. The mean of the rates up to 5e10/s, weighted by the errors, must agree with the integral
+of the correlation of the stress at rest; at high rates the liquid thins.
 """
 
 from pathlib import Path
@@ -17,7 +17,8 @@ from validation import common
 
 TEMPERATURE, DENSITY, TIMESTEP, EVERY = 94.4, 1374.0, 4.0, 5
 """K, kg/m^3, fs, steps between samples."""
-RATES = (2e10, 5e10, 1e11, 2e11, 5e11)
+RATES = (2e10, 5e10, 1e11, 2e11)
+LOW = 5e10
 """1/s."""
 
 
@@ -34,9 +35,15 @@ def main() -> None:
     }  # fmt: skip
     report["sllod"] = sheared(options.cells, options.steps, options.backend)
     report["green_kubo"] = at_rest(options.cells, options.steps, options.backend)
+    low = [one for one in report["sllod"] if one["rate_per_s"] <= LOW]
+    weights = np.array([one["error"] ** -2 for one in low])
+    report["low_rates"] = {
+        "viscosity_mPa_s": float(np.average([one["viscosity_mPa_s"] for one in low], weights=weights)),
+        "error": float(weights.sum() ** -0.5),
+    }
     for rate, found in zip(RATES, report["sllod"], strict=True):
         print(f"{rate:.0e}/s: {found['viscosity_mPa_s']:.4f} ± {found['error']:.4f} mPa s")
-    print(f"at rest: {report['green_kubo']}")
+    print(f"low rates: {report['low_rates']}, at rest: {report['green_kubo']}")
     common.write_json(options.out, report)
     draw(report, options.out.with_suffix(".png"))
     print(f"written: {options.out.name}")

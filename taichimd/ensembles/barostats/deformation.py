@@ -1,8 +1,12 @@
 """A deformation of the cell at given rates, beside a barostat of other axes or none.
 
-With the velocity gradient u (vectors are rows: an atom at x moves with x u) and an action's deformation D:
+Vectors are rows: an atom at x goes to x D. With rates E (row y, column x: that of xy) and the deformation so
+far, F, the deformation D of an action that comes once in the time t is
 
-    B = D,  C = D,  A = 1                       positions follow the cell, velocities do not
+    D = F^-1 (F + E t)      engineering rates: F = 1 + E t, lengths and tilts are linear in time
+    D = exp(E t)            true rates: F = exp(E t), E is the velocity gradient u
+
+    B = D,  C = (D - 1)/log D,  A = 1           positions follow the cell, velocities do not: x' = v + x u
     B = D,  C = (D - 1)/log D,  A = 1/D         SLLOD: velocities are peculiar, p' = F - p u
 
 What a barostat does in the same action comes before it. The work on the atoms is -W:log D, with the mean of
@@ -79,7 +83,8 @@ class DeformedCell(CellMotion):
         stretch: rates of the lengths along x, y and z, such as "x=1e9/s".
         shear: rates of the shears yz, xz and xy, such as "xy=1e10/s".
         strain_rate: "engineering": of the first length, L = L0 (1 + e t); "true": of the present one,
-            L = L0 exp(e t). A shear rate is du_x/dy in either case.
+            L = L0 exp(e t). A shear alone has the rate du_x/dy in either case; beside a stretch the
+            engineering rate is that of the tilt over the first length.
         remap: "positions": atoms follow the cell, for solids; "peculiar": SLLOD, for fluids; None: "peculiar"
             with a shear, else "positions".
     """
@@ -153,8 +158,8 @@ class DeformedCell(CellMotion):
         return 1 if self.peculiar else super().acts_every
 
     @property
-    def velocity_gradient(self) -> NDArray[np.float64]:
-        """(3, 3) of rates, 1/internal time: row y, column x is du_x/dy."""
+    def strain_rates(self) -> NDArray[np.float64]:
+        """(3, 3) of rates, 1/internal time: row y, column x is the rate of xy."""
         found = np.zeros((3, 3))
         for name, rate in self.rates.items():
             at = PLANES[name] if name in PLANES else ("xyz".index(name),) * 2
@@ -167,13 +172,13 @@ class DeformedCell(CellMotion):
         return [*super().identity, "deformed", PECULIAR if self.peculiar else POSITIONS]
 
     def fill(self, values: NDArray[np.float64], ledger: NDArray[np.int64]) -> None:
-        """Rates, and lengths at the start."""
+        """Rates, and a cell that is not deformed yet."""
         super().fill(values, ledger)
-        at = baro.VELOCITY_GRADIENT
-        values[at : at + 9] = self.velocity_gradient.ravel()
+        at = baro.RATES
+        values[at : at + 9] = self.strain_rates.ravel()
         values[baro.TRUE_RATE] = float(self.strain_rate == "true")
         values[baro.PECULIAR] = float(self.peculiar)
-        values[baro.LENGTHS : baro.LENGTHS + 3] = 1.0
+        values[baro.REACHED : baro.REACHED + 9] = np.eye(3).ravel()
 
     def received(self, values: NDArray[np.float64], freedom: int) -> float:
         """What bath, pressure and deformation have received, eV."""
@@ -217,36 +222,30 @@ class DeformedCell(CellMotion):
                     )
 
     def begin(
-        self,
-        values: NDArray[np.float64],
-        gradient: NDArray[np.float64],
-        virial: NDArray[np.float64],
-        timestep: float,
+        self, values: NDArray[np.float64], virial: NDArray[np.float64], timestep: float
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """B - 1 and C of the first drift, which no action has come before; its work goes into `values`.
 
         Args:
             values: row of the array `bath`.
-            gradient: (3, 3) deformation gradient F so far.
             virial: (3, 3) eV.
             timestep: internal time units.
         """
-        x = self.velocity_gradient * (timestep * self.acts_every)
-        lengths = np.diag(gradient).copy()
+        x = self.strain_rates * (timestep * self.acts_every)
+        reached = values[baro.REACHED : baro.REACHED + 9].reshape(3, 3).copy()
         if self.strain_rate == "true":
             x = product(x, _series(x, 1))
-            lengths *= 1.0 + np.diag(x)
+            reached += product(reached, x)
         else:
-            grows = np.diag(x).copy()
-            x[np.diag_indices(3)] = grows / lengths
-            lengths += grows
+            more, x = x, _solved(reached, x)
+            reached += more
         strain = _logarithm(x)
         work = -0.5 * math.fsum((virial * strain).ravel().tolist())
         values[baro.STRAIN_WORK] += work
         values[baro.STRAIN_WORK_AHEAD] = -work
         values[baro.STRAIN : baro.STRAIN + 9] = strain.ravel()
-        values[baro.LENGTHS : baro.LENGTHS + 3] = lengths
-        return x, _series(strain, 1) if self.peculiar else np.eye(3) + x
+        values[baro.REACHED : baro.REACHED + 9] = reached.ravel()
+        return x, _series(strain, 1)
 
     def flips_every(self, timestep: float) -> int:
         """Steps between two looks whether a sheared cell is flipped: a tenth of strain; 0 without a shear."""
@@ -254,6 +253,16 @@ class DeformedCell(CellMotion):
             return 0
         fastest = max(abs(rate) for name, rate in self.rates.items() if name in SHEARED)
         return max(1, min(10_000, int(0.1 / (fastest * 1e-15 / units.FS * timestep))))
+
+
+def _solved(lower: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
+    """lower^-1 right, both lower triangular."""
+    found = right.copy()
+    for a in range(3):
+        for k in range(a):
+            found[a] -= lower[a, k] * found[k]
+        found[a] /= lower[a, a]
+    return found
 
 
 def _series(x: NDArray[np.float64], first: int) -> NDArray[np.float64]:

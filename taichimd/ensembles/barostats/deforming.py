@@ -19,27 +19,30 @@ def deformation_function() -> Any:
         write3(bath, baro.STRAIN, 0.0 * one)
         new_scale, new_stretch, new_drift = scale, stretch, drift
         if acts == 1:
-            x = read3(bath, baro.VELOCITY_GRADIENT) * time
+            x = read3(bath, baro.RATES) * time
+            reached = read3(bath, baro.REACHED)
             if bath[baro.TRUE_RATE] == 0.0:
+                write3(bath, baro.REACHED, reached + x)
+                # Both are lower triangular: reached^-1 x, row after row.
                 for a in ti.static(range(3)):
-                    grows = x[a, a]
-                    x[a, a] = grows / bath[baro.LENGTHS + a]
-                    bath[baro.LENGTHS + a] += grows
+                    for c in ti.static(range(3)):
+                        for k in ti.static(range(a)):
+                            x[a, c] -= reached[a, k] * x[k, c]
+                        x[a, c] /= reached[a, a]
             else:
                 x = x @ series(x, 1)
+                write3(bath, baro.REACHED, reached + reached @ x)
             strain = logarithm(x)
             work = -0.5 * contracted(virial, strain)
             write3(bath, baro.STRAIN, strain)
-            moved = one + x
             if bath[baro.PECULIAR] == 1.0:
                 back = series(-strain, 0)
                 now = scale.transpose() @ twice @ scale
                 bath[baro.STRAIN_WORK] += 0.5 * ((back.transpose() @ now @ back).trace() - now.trace())
                 new_scale = scale @ back
-                moved = series(strain, 1)
             bath[baro.STRAIN_WORK] += work
             bath[baro.STRAIN_WORK_AHEAD] = -work
-            new_drift = drift @ moved
+            new_drift = drift @ series(strain, 1)
             new_stretch = stretch + stretch @ x
         return new_scale, new_stretch, new_drift
 

@@ -10,12 +10,12 @@ P_START, P_END, RATE, CELL_TIME, VELOCITY_SCALE, AT_REST, AHEAD, OWN_STATE, BATH
 """Wanted pressure before and after a ramp (eV/angstrom^3), beta/(3 tau), tau; A; 1 of a system of a batch
 that has stopped; what must be added to the energy received (eV); a matrix of a barostat's own that changes.
 Cell, B - 1 and C are in `system.cell`."""
-VELOCITY_GRADIENT, TRUE_RATE, PECULIAR, STRAIN_WORK, STRAIN_WORK_AHEAD, STRAIN, LENGTHS, DEFORMED_SIZE = (
-    accumulate((9, 1, 1, 1, 1, 9, 3), initial=BATH_SIZE)
+RATES, TRUE_RATE, PECULIAR, STRAIN_WORK, STRAIN_WORK_AHEAD, STRAIN, REACHED, DEFORMED_SIZE = accumulate(
+    (9, 1, 1, 1, 1, 9, 9), initial=BATH_SIZE
 )
 """Of a deformation alone: rates (1/time), 1 if they are true rates, 1 if momenta are peculiar; work on the
-atoms, and what of it is yet to be done (eV); logarithm of the last deformation; lengths along x, y, z after
-it, over those at the start."""
+atoms, and what of it is yet to be done (eV); logarithm of the last deformation; the product of all
+deformations, the last one too, without what a barostat does."""
 DEFORMATION_STATE = slice(STRAIN_WORK, DEFORMED_SIZE)
 STATE = slice(AHEAD, BATH_SIZE)
 """What changes from step to step, and belongs in a checkpoint after the cell."""
