@@ -197,7 +197,7 @@ def conductivity_part(name: str, folder: Path, report: Mapping[str, Any]) -> Par
 
     settings, kappa = report["settings"], report["kappa_W_per_mK"]
     potential, n_atoms = report.get("potential", {}), report["n_atoms"]
-    method = "Green-Kubo" if settings.get("method") == "green-kubo" else "HNEMD"
+    method = {"green-kubo": "Green-Kubo", "nemd": "NEMD"}.get(str(settings.get("method")), "HNEMD")
     at = f"{n_atoms:,} atoms at {settings['temperature']:g} K"
     status = f"{report['runs']} of {settings['runs']} runs finished"
     part = Part(name, "thermal conductivity", f"{at}, {potential.get('name', '')}", status)
@@ -238,13 +238,17 @@ def conductivity_part(name: str, folder: Path, report: Mapping[str, Any]) -> Par
         + _potential_options(report.get("potential_given") or potential.get("name", "POTENTIAL"))
     ]
     part.potentials, of_potential = potential_cited(potential)
-    keys = ["fan2017"] + ["fan2019"] * (method == "HNEMD")
+    keys = {"Green-Kubo": ["fan2017"], "HNEMD": ["fan2017", "fan2019"], "NEMD": []}[method]
     part.keys = ["swope1982", "leimkuhler2013", *keys]
-    force = settings.get("driving_force")
-    how = "at constant energy" if method == "Green-Kubo" else f"under a driving force of {force:g} 1/Å"
+    how = {
+        "Green-Kubo": "at constant energy",
+        "HNEMD": f"under a driving force of {settings.get('driving_force') or 0.0:g} 1/Å",
+        "NEMD": f"with a hot and a cold bath along {settings.get('along')} ({settings.get('bath')})",
+    }[method]
+    current = f", with the heat current of many-body potentials{cite(keys)}" if keys else ""
     part.method = (
-        f"The thermal conductivity of {at} was computed with {program_of(part)} by the {method} method, with "
-        f"the heat current of many-body potentials{cite(keys)}. {of_potential} {report['runs']} independent "
+        f"The thermal conductivity of {at} was computed with {program_of(part)} by the {method} method"
+        f"{current}. {of_potential} {report['runs']} independent "
         f"runs were equilibrated for {equilibrated} with Langevin dynamics{cite(['leimkuhler2013'])} and "
         f"sampled for {sampled} {how}, with velocity Verlet{cite(['swope1982'])} and a time step of "
         f"{settings['timestep']:g} fs. The error is the {report.get('error_is', 'standard error')}."

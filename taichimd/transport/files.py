@@ -16,15 +16,17 @@ from taichimd.observables.green_kubo import green_kubo_result
 from taichimd.observables.numbers import band, finding, never_negative, plus_minus
 from taichimd.observables.observable import Result
 from taichimd.transport.kappa import Kappa
+from taichimd.transport.nemd_files import details_of, nemd_result
 from taichimd.transport.settings import KappaSettings
 
 if TYPE_CHECKING:
     from taichimd.estimators.transport import Driven
 
 
-def paths(folder: Path, plot_format: str) -> list[Path]:
-    """Report, table and picture."""
-    return [folder / f"kappa.{suffix}" for suffix in ("json", "csv", plot_format)]
+def paths(folder: Path, plot_format: str, method: str = "green-kubo") -> list[Path]:
+    """Report, tables and picture."""
+    tables = ["kappa.csv", *(["temperature.csv"] if method == "nemd" else [])]
+    return [folder / name for name in ("kappa.json", *tables, f"kappa.{plot_format}")]
 
 
 def prepare(folder: Path, overwrite: bool) -> None:
@@ -37,7 +39,8 @@ def prepare(folder: Path, overwrite: bool) -> None:
         with writing(folder):
             for file in [
                 *folder.glob("run-[0-9][0-9]*.npz"),
-                *(file for fmt in PICTURES for file in paths(folder, fmt)),
+                *folder.glob("length-*A/run-[0-9][0-9]*.npz"),
+                *(file for fmt in PICTURES for file in paths(folder, fmt, "nemd")),
             ]:
                 file.unlink(missing_ok=True)
     strange = [name for name in ("trajectory.extxyz", "checkpoint.npz") if (folder / name).exists()]
@@ -66,6 +69,8 @@ def write(
             "still_growing": growing(found.green_kubo),
             "window_ps": settings.window_fs / 1000.0,
         }
+    elif found.conduction is not None:
+        result, details = nemd_result(found.conduction, settings), details_of(found.conduction, settings)
     else:
         assert found.driven is not None
         result = _driven_result(found.driven, settings)
@@ -79,7 +84,11 @@ def write(
     kappa = result.values["kappa"].entry()
     write_report(files[0], {
         "kappa_W_per_mK": {key: kappa[key] for key in ("value", "error", "status", "note")},
-        "directions": {"value": found.channels.value, "error": found.channels.error},
+        **(
+            {}
+            if found.conduction is not None
+            else {"directions": {"value": found.channels.value, "error": found.channels.error}}
+        ),
         "error_is": error_is(found),
         "runs": found.runs,
         "seeds": found.seeds,
@@ -104,6 +113,8 @@ def write(
 
 def error_is(found: Kappa) -> str:
     """What the error of a conductivity comes from."""
+    if found.conduction is not None and found.runs == 1:
+        return "standard error, over blocks of one run"
     if found.runs > 1:
         return "standard error, over independent runs"
     if np.isnan(found.mean.error):

@@ -23,7 +23,7 @@ from taichimd.observables.green_kubo import growth_notes
 from taichimd.observables.job import Outcome
 from taichimd.system.overlaps import notes_on_overlap
 from taichimd.transport import files
-from taichimd.transport.kappa import Kappa, supercell, thermal_conductivity
+from taichimd.transport.kappa import Kappa, check_potential, systems_of, thermal_conductivity
 from taichimd.transport.settings import KappaSettings
 
 _OFF = 0.05
@@ -58,14 +58,21 @@ def run_kappa(
     atoms, notes = read_noted(structure, **(read or {}))
     notes += [*unused_charges(atoms), *notes_on_overlap(atoms, refuse=True)]
     forcefield = load_forcefield(potential)
-    forcefield.check_heat_current()
+    check_potential(forcefield, settings)
     forcefield.check_bounded()
-    system = supercell(atoms, settings)
+    system, _ = systems_of(atoms, settings)[0]
     with locked(folder):
         files.prepare(folder, overwrite)
         given = {"structure": structure, "potential_given": potential}
         return _run_in_folder(
-            notes, atoms, system, forcefield, settings, files.paths(folder, plot_format), console, given
+            notes,
+            atoms,
+            system,
+            forcefield,
+            settings,
+            files.paths(folder, plot_format, settings.method),
+            console,
+            given,
         )
 
 
@@ -134,6 +141,8 @@ def _notes(found: Kappa, system: Atoms, settings: KappaSettings) -> list[str]:
                 f"{_RECORD:g} times as long or longer; take a longer --time, or a shorter --window"
             )
         notes += growth_notes(found.green_kubo, "kappa", "--window")
+    if found.conduction is not None:
+        notes += found.conduction.notes
     mean, wanted = found.temperature, settings.temperature
     if abs(mean.value - wanted) > _OFF * wanted + 2.0 * np.nan_to_num(mean.error):
         note = f"the runs had {mean.value:.0f} K on average, not {wanted:g}: "

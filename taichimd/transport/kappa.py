@@ -1,7 +1,7 @@
 """Thermal conductivity from independent runs: velocities, equilibration, sampling of the heat current.
 
     from taichimd.transport.kappa import thermal_conductivity
-    from taichimd.transport.settings import KappaSettings
+    from taichimd.transport.settings import AXES, KappaSettings
 
     settings = KappaSettings(temperature=500.0, supercell=(4, 4, 4))
     found = thermal_conductivity(silicon, "Si_1989.tersoff", settings)
@@ -14,7 +14,7 @@ give equal samples.
 """
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
@@ -28,13 +28,16 @@ from taichimd.core.units import FS
 from taichimd.estimators.green_kubo import GreenKubo
 from taichimd.estimators.series import Mean, mean_of
 from taichimd.estimators.transport import Driven, green_kubo_conductivity, hnemd_conductivity
+from taichimd.io.files import make_folder
 from taichimd.io.xyz import VELOCITIES
 from taichimd.program.batchable import why_not_batchable
 from taichimd.system.checks import require_atoms
 from taichimd.system.constraints import binding
+from taichimd.transport.layout import Layout, cells_for, layout_of
+from taichimd.transport.nemd import Conduction, conduction
 from taichimd.transport.runs import Run, RunSamples, RunUnderWay, read_run, write_run
 from taichimd.transport.sampling import Progress, sample_runs
-from taichimd.transport.settings import KappaSettings
+from taichimd.transport.settings import AXES, KappaSettings
 
 BUSY = 64_000
 """Atoms that keep a GPU busy: runs of fewer go together."""
@@ -47,7 +50,8 @@ class Kappa:
     """Thermal conductivity from several runs, W/(m K).
 
     Attributes:
-        mean: green-kubo: mean of the directions; hnemd: along the driving force.
+        mean: green-kubo: mean of the directions; hnemd: along the driving force; nemd: along the heat
+            flow, of several lengths the extrapolated one.
         channels: (3,) along x, y, z, of a sheet (2,); hnemd: J_a / (T V F), of which only the driven one is a
             conductivity.
         temperature: K, mean of the runs, with which kappa was computed; its error is the scatter of the runs,
@@ -60,6 +64,7 @@ class Kappa:
         decompositions: of the runs.
         moved: angstrom, mean over the runs of how far atoms moved in one.
         seeds: of velocities and noise of each run.
+        conduction: nemd: what heat does between the baths, or None.
     """
 
     mean: Mean
@@ -73,6 +78,7 @@ class Kappa:
     decompositions: tuple[str, ...] = ()
     moved: float = float("nan")
     seeds: tuple[int, ...] = ()
+    conduction: Conduction | None = None
 
 
 def thermal_conductivity(
@@ -108,30 +114,129 @@ def thermal_conductivity(
 
     require_atoms(atoms)
     potential = load_forcefield(forcefield)
-    potential.check_heat_current()
-    system = supercell(atoms, settings)
-    record = potential.describe(system.get_chemical_symbols())
-    identity = {**settings.of_one_run(), "system": _hash(system), "potential": record["fingerprint"]}
-    runs = _Runs(folder, identity, record)
-    found = {
-        number: one for number in range(settings.runs) if (one := runs.read(RunSamples, number)) is not None
-    }
-    missing = [number for number in range(settings.runs) if number not in found]
-    for group in _groups(missing, runs, potential, settings, len(system)):
-        begun = {number: place for number in group if (place := runs.read(RunUnderWay, number)) is not None}
-        ended = sample_runs(system, potential, settings, group, should_stop, progress, begun, runs.keep)
+    check_potential(potential, settings)
+    cases = [_Case(*one, settings, k) for k, one in enumerate(systems_of(atoms, settings))]
+    record = potential.describe(cases[0].system.get_chemical_symbols())
+    tasks, found = dict[int, _Task](), dict[int, RunSamples]()
+    for case in cases:
+        identity = {
+            **settings.of_one_run(), "system": _hash(case.system), "potential": record["fingerprint"],
+        }  # fmt: skip
+        runs = _Runs(None if folder is None else folder / case.folder, identity, record)
+        for number in range(settings.runs):
+            tasks[len(tasks)] = _Task(case, runs, number)
+    for item, task in tasks.items():
+        if (one := task.read(RunSamples)) is not None:
+            found[item] = one
+    missing = {item: task for item, task in tasks.items() if item not in found}
+    for group in _groups(missing, potential, settings):
+        of = [tasks[item] for item in group]
+        begun = {item: place for item in group if (place := tasks[item].read(RunUnderWay)) is not None}
+        ended = sample_runs(
+            [task.case.system for task in of], potential, settings, group, should_stop, progress, begun,
+            lambda item, run: tasks[item].keep(run), [task.case.layout for task in of],
+            [settings.seed_of(task.number, task.case.number) for task in of],
+        )  # fmt: skip
         if ended is None:
             break
-        for number, samples in zip(group, ended, strict=True):
-            runs.keep(number, samples)
-            found[number] = samples
-    if not found:
+        for item, samples in zip(group, ended, strict=True):
+            tasks[item].keep(samples)
+            found[item] = samples
+    return _concluded(cases, tasks, found, settings)
+
+
+def check_potential(potential: Any, settings: KappaSettings) -> None:
+    """Raise a PropertyError if a force field does not have what a method needs."""
+    if settings.method != "nemd":
+        potential.check_heat_current()
+
+
+def systems_of(atoms: Atoms, settings: KappaSettings) -> list[tuple[Atoms, Layout | None]]:
+    """The systems that are run: one, or of nemd one for each length, with its baths.
+
+    Raises:
+        SettingsError, StructureError: as `supercell` and `layout_of`; lengths that make the same cell.
+    """
+    if settings.method != "nemd":
+        return [(supercell(atoms, settings), None)]
+    systems = []
+    for length in settings.lengths or (None,):
+        cells = list(settings.supercell)
+        if length is not None:
+            cells[AXES.index(settings.along or "x")] = cells_for(atoms, settings, length)
+        systems.append(supercell(atoms, settings, (cells[0], cells[1], cells[2])))
+    sizes = [len(one) for one in systems]
+    if len(set(sizes)) < len(sizes):
+        raise SettingsError(
+            f"lengths = {settings.lengths}: two of them make the same number of cells along "
+            f"{settings.along}; "
+            "expected lengths that differ by more than half a cell"
+        )
+    return [(one, layout_of(one, settings)) for one in systems]
+
+
+def _concluded(
+    cases: Sequence["_Case"],
+    tasks: Mapping[int, "_Task"],
+    found: Mapping[int, RunSamples],
+    settings: KappaSettings,
+) -> Kappa | None:
+    """Kappa of the runs that are finished; None if there are none, or of one length."""
+    of_case = [
+        [item for item, task in tasks.items() if task.case is case and item in found] for case in cases
+    ]
+    if not all(of_case):
         return None
-    numbers = sorted(found)
-    of_all = conductivity(
-        [found[number] for number in numbers], settings, volume_of(system, settings), len(system)
+    seeds = tuple(
+        settings.seed_of(tasks[item].number, tasks[item].case.number) for items in of_case for item in items
     )
-    return replace(of_all, seeds=tuple(settings.seed_of(number) for number in numbers))
+    runs = [[found[item] for item in items] for items in of_case]
+    system = cases[0].system
+    if settings.method != "nemd":
+        of_all = conductivity(runs[0], settings, volume_of(system, settings), len(system))
+        return replace(of_all, seeds=seeds)
+    layouts = [case.layout for case in cases if case.layout is not None]
+    flow = conduction(layouts, runs, [len(case.system) for case in cases], settings)
+    every = [run for one in runs for run in one]
+    return Kappa(
+        flow.kappa, flow.kappa, _temperature(every), volume_of(system, settings), len(system),
+        min(len(one) for one in runs), decompositions=tuple(run.decomposition for run in every), seeds=seeds,
+        moved=float(np.mean([run.moved for run in every])), conduction=flow,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Case:
+    """A system that is run: of nemd one of several lengths."""
+
+    system: Atoms
+    layout: Layout | None
+    settings: KappaSettings
+    number: int
+
+    @property
+    def folder(self) -> str:
+        """Of its runs, in the folder of the results."""
+        if self.settings.lengths is None:
+            return "."
+        return f"length-{self.settings.lengths[self.number]:g}A"
+
+
+@dataclass(frozen=True)
+class _Task:
+    """A run of a system, and its files."""
+
+    case: _Case
+    runs: "_Runs"
+    number: int
+
+    def read(self, kind: type[Run]) -> Run | None:
+        """The run, finished or under way; None if there is none."""
+        return self.runs.read(kind, self.number)
+
+    def keep(self, run: RunSamples | RunUnderWay) -> None:
+        """Keep the run."""
+        self.runs.keep(self.number, run)
 
 
 class _Runs:
@@ -155,45 +260,65 @@ class _Runs:
     def keep(self, number: int, run: RunSamples | RunUnderWay) -> None:
         """Keep a run; one that is finished is no longer under way."""
         if self._folder is not None:
+            make_folder(self._folder)
             write_run(self._file(type(run), number), *self._of, run)
             if isinstance(run, RunSamples):
                 self._file(RunUnderWay, number).unlink(missing_ok=True)
 
 
-def _groups(
-    missing: Sequence[int], runs: _Runs, potential: Any, settings: KappaSettings, n_atoms: int
-) -> list[list[int]]:
+def _groups(missing: Mapping[int, _Task], potential: Any, settings: KappaSettings) -> list[list[int]]:
     """Runs that go together: at one step of one stage, and as many as keep the device busy."""
     most = settings.at_once
     if most is None:
         from taichimd.core.runtime import start
 
         on_gpu = start(settings.backend) == "cuda"
-        most = max(1, BUSY // n_atoms) if on_gpu else 1
+        largest = max((len(task.case.system) for task in missing.values()), default=1)
+        most = max(1, BUSY // largest) if on_gpu else 1
     if why_not_batchable(potential, driven=settings.method == "hnemd") is not None:
         most = 1
-    places: dict[Any, list[int]] = {}
-    for number in missing:
-        begun = runs.read(RunUnderWay, number) if most > 1 else None
-        places.setdefault(None if begun is None else (begun.stage, begun.step), []).append(number)
     if most == 1:
-        return [[number] for number in missing]
+        return [[item] for item in missing]
+    places: dict[Any, list[int]] = {}
+    for item, task in missing.items():
+        begun = task.read(RunUnderWay)
+        places.setdefault(None if begun is None else (begun.stage, begun.step), []).append(item)
     return [group[k : k + most] for group in places.values() for k in range(0, len(group), most)]
 
 
-def supercell(atoms: Atoms, settings: KappaSettings) -> Atoms:
-    """The system that is run, without velocities.
+def supercell(atoms: Atoms, settings: KappaSettings, cells: tuple[int, int, int] | None = None) -> Atoms:
+    """The system that is run, without velocities; `cells` in place of `settings.supercell`.
 
     Raises:
         SettingsError: the structure has constraints.
         StructureError: not periodic in three directions; or a sheet that is not so in the plane of x and y.
     """
-    held = binding(atoms)
-    if held:
+    held, nemd = binding(atoms), settings.method == "nemd"
+    if held and not nemd:
         raise SettingsError(
             f"the structure has a constraint {type(held[0]).__name__}, but the heat current needs all atoms "
             "to move; take it away (atoms.set_constraint(), or in the file)"
         )
+    cells = cells or settings.supercell
+    if not nemd:  # There `layout_of` checks the cell.
+        _check_cell(atoms, settings)
+    n = len(atoms) * prod(cells)
+    if n < 2:
+        raise StructureError("a single atom conducts no heat; give a --supercell, such as 4 4 4")
+    if n > MOST_ATOMS:
+        raise StructureError(f"supercell = {cells} makes {n:,} atoms; expected {MOST_ATOMS:,} at most")
+    system = atoms.copy()
+    if not nemd:
+        system.set_constraint()
+    # Velocities are drawn, so no simulation need say that it does not use these.
+    for name in ("momenta", *VELOCITIES):
+        if system.has(name):
+            del system.arrays[name]
+    return system.repeat(cells)
+
+
+def _check_cell(atoms: Atoms, settings: KappaSettings) -> None:
+    """Raise a StructureError if a cell has no volume, or is no sheet with a thickness."""
     pbc = atoms.pbc.tolist()
     if settings.thickness is None:
         if not atoms.pbc.all() or abs(atoms.cell.volume) < 1e-6:
@@ -206,26 +331,12 @@ def supercell(atoms: Atoms, settings: KappaSettings) -> Atoms:
             "a sheet (thickness) must be periodic along the first two cell vectors, and these lie in the "
             f"plane of x and y; pbc is {pbc}, they are {atoms.cell[:2].round(3).tolist()}"
         )
-    n = len(atoms) * prod(settings.supercell)
-    if n < 2:
-        raise StructureError("a single atom conducts no heat; give a --supercell, such as 4 4 4")
-    if n > MOST_ATOMS:
-        raise StructureError(
-            f"supercell = {settings.supercell} makes {n:,} atoms; expected {MOST_ATOMS:,} at most"
-        )
-    system = atoms.copy()
-    system.set_constraint()
-    # Velocities are drawn, so no simulation need say that it does not use these.
-    for name in ("momenta", *VELOCITIES):
-        if system.has(name):
-            del system.arrays[name]
-    return system.repeat(settings.supercell)
 
 
 def volume_of(system: Atoms, settings: KappaSettings) -> float:
     """Of what conducts heat, angstrom^3: the cell, or area times thickness of a sheet in it."""
     if settings.thickness is None:
-        return float(system.get_volume())
+        return float(abs(np.linalg.det(system.cell.array)))
     return _area(system) * settings.thickness
 
 

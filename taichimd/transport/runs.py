@@ -1,7 +1,7 @@
 """Files of the runs of a thermal conductivity, finished or under way, and what they are of."""
 
 import json
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -18,6 +18,8 @@ from taichimd.io.potential import differences
 from taichimd.program.decomposition import PARTICLE
 
 _ARRAYS = ("current", "positions", "velocities", "forces", "start", "rows", "turns")
+_FOUND = "found."
+"""Begins the names of what observables have found."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,7 @@ class RunSamples:
         decomposition: of the engine that ran it.
         moved: angstrom, root mean square displacement from the run's first to its last step.
         temperature_error: K, standard error of `temperature`, from the autocorrelation; None if unknown.
+        found: what observables have found, by name (`transport.observed`).
     """
 
     current: Array
@@ -37,6 +40,7 @@ class RunSamples:
     decomposition: str = PARTICLE
     moved: float = float("nan")
     temperature_error: float | None = None
+    found: dict[str, Array] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,7 @@ class RunUnderWay:
         start: (n, 3) angstrom where the stage began.
         rows: (samples, 7) of the heat current so far, the kinetic energy (eV) last.
         turns: (n, 3) cells by which positions are folded.
+        found: what observables have so far (`Observations.save`).
     """
 
     stage: str
@@ -64,6 +69,7 @@ class RunUnderWay:
     start: Array
     rows: Array
     turns: Array | None = None
+    found: dict[str, Array] = field(default_factory=dict)
 
 
 Run = TypeVar("Run", RunSamples, RunUnderWay)
@@ -83,8 +89,9 @@ def write_run(
     """
     kept = {"identity": identity, "potential": record, **vars(run)}
     kept = {name: value for name, value in kept.items() if name != "turns" or value is not None}
+    found = {f"{_FOUND}{name}": value for name, value in kept.pop("found").items()}
     texts = {name: np.array(json.dumps(value)) for name, value in kept.items() if name not in _ARRAYS}
-    write_atomically(file, lambda handle: np.savez(handle, **{**kept, **texts}))
+    write_atomically(file, lambda handle: np.savez(handle, **{**kept, **texts, **found}))
 
 
 def read_run(kind: type[Run], file: Path, identity: dict[str, Any], record: dict[str, Any]) -> Run | None:
@@ -101,7 +108,7 @@ def read_run(kind: type[Run], file: Path, identity: dict[str, Any], record: dict
     """
     if not file.exists():
         return None
-    names = "identity", "potential", *(one.name for one in fields(kind))
+    names = "identity", "potential", *(one.name for one in fields(kind) if one.name != "found")
     try:
         saved = read_arrays(file)
         # Earlier versions did not write these.
@@ -114,7 +121,8 @@ def read_run(kind: type[Run], file: Path, identity: dict[str, Any], record: dict
         what, then = _TOLD[kind]
         raise OutputError(f"{file} cannot be read as {what}; remove it, and it {then} ({fault})")
     _check_identity(file, kept.pop("identity"), kept.pop("potential"), identity, record)
-    return kind(**kept)
+    found = {k.removeprefix(_FOUND): v for k, v in saved.items() if k.startswith(_FOUND)}
+    return kind(**kept, found=found)
 
 
 def _fault_of_arrays(kept: dict[str, Any]) -> str:

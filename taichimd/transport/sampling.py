@@ -5,11 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import monotonic
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from ase import Atoms
 
+from taichimd.app.live import Observations
 from taichimd.app.loop import Watched, run_loop
 from taichimd.app.notes import of_system
 from taichimd.app.observer import Observer, Sampler
@@ -20,12 +21,16 @@ from taichimd.core.arrays import Array
 from taichimd.core.errors import TaichimdWarning
 from taichimd.core.printable import printable
 from taichimd.core.units import KB
+from taichimd.ensembles.groups.given import GroupBath
 from taichimd.ensembles.registry import Ensemble, Langevin, NoseHoover
 from taichimd.estimators.average import average_of
 from taichimd.observables.samplers.sum_series import SumSeries
 from taichimd.program.batch import Batch
 from taichimd.program.engine import Engine
+from taichimd.system.constraints import constrained
 from taichimd.system.velocities import drift
+from taichimd.transport.layout import Layout
+from taichimd.transport.observed import found_by, observations_of
 from taichimd.transport.runs import RunSamples, RunUnderWay
 from taichimd.transport.settings import KappaSettings
 
@@ -69,22 +74,37 @@ class Tell(Observer):
             self._kept_at = monotonic()
 
 
-def go_on(simulation: SimulatedSystem, begun: RunUnderWay, current: Current | None) -> None:
+class Looks(NamedTuple):
+    """What samples a run: the heat current, and observables, if there are any."""
+
+    current: Current
+    observations: Observations | None
+
+    @property
+    def samplers(self) -> tuple[Sampler, ...]:
+        """Those that there are."""
+        return (self.current,) if self.observations is None else (self.current, self.observations)
+
+
+def go_on(simulation: SimulatedSystem, begun: RunUnderWay, looks: Looks | None) -> None:
     """Bring a simulation, and its samples, to where a run under way is."""
     simulation.engine.set_state(
         positions=begun.positions, turns=begun.turns, velocities=begun.velocities, forces=begun.forces,
         step=begun.step, bath=begun.bath or None,
     )  # fmt: skip
-    if current is not None:
-        current.resume(begun)
+    if looks is not None:
+        looks.current.resume(begun)
+        if looks.observations is not None and begun.found:
+            looks.observations.load(begun.found)
 
 
-def under_way(simulation: SimulatedSystem, stage: str, start: Array, current: Current | None) -> RunUnderWay:
+def under_way(simulation: SimulatedSystem, stage: str, start: Array, looks: Looks | None) -> RunUnderWay:
     """The state of a run that has not ended, whose stage began at positions `start`."""
-    engine, rows = simulation.engine, np.empty((0, 7)) if current is None else current.series.rows()
+    engine, rows = simulation.engine, np.empty((0, 7)) if looks is None else looks.current.series.rows()
+    found = {} if looks is None or looks.observations is None else looks.observations.save()
     turns = np.zeros((engine.n_atoms, 3)) if engine.turns is None else engine.turns.astype(float)
     state = engine.folded_positions(), engine.velocities(), engine.forces(), engine.bath_state()
-    return RunUnderWay(stage, engine.step, *state, start, rows, turns)
+    return RunUnderWay(stage, engine.step, *state, start, rows, turns, found)
 
 
 @dataclass(frozen=True)
@@ -104,23 +124,23 @@ class _Stages:
         steps: int,
         what: str,
         starts: Sequence[Array],
-        currents: Sequence[Current] = (),
+        looks: Sequence[Looks | None] = (),
     ) -> bool:
         """A stage of all runs to its end; whether it has come there."""
-        looks: list[Current | None] = list(currents) or [None] * len(self.numbers)
-        for number, one, current in zip(self.numbers, each, looks, strict=True):
+        looks = looks or [None] * len(self.numbers)
+        for number, one, look in zip(self.numbers, each, looks, strict=True):
             if number in self.begun and self.begun[number].stage == what:
-                go_on(one, self.begun[number], current)
+                go_on(one, self.begun[number], look)
 
         def save() -> None:
-            for number, one, start, current in zip(self.numbers, each, starts, looks, strict=True):
+            for number, one, start, look in zip(self.numbers, each, starts, looks, strict=True):
                 if one.engine.error is None:
-                    self.keep(number, under_way(one, what, start, current))
+                    self.keep(number, under_way(one, what, start, look))
 
         tell = Tell(lambda fraction: self.progress(self.numbers[-1], what, fraction), save, steps)
         watched = [
-            Watched(one, samplers=() if current is None else (current,))
-            for one, current in zip(each, looks, strict=True)
+            Watched(one, samplers=() if look is None else look.samplers)
+            for one, look in zip(each, looks, strict=True)
         ]
         left, finished = steps - stepper.step, True
         if left:
@@ -142,7 +162,7 @@ class _Stages:
 
 
 def sample_runs(
-    system: Atoms,
+    system: Atoms | Sequence[Atoms],
     potential: Any,
     settings: KappaSettings,
     numbers: Sequence[int],
@@ -150,11 +170,13 @@ def sample_runs(
     progress: Progress = lambda run, what, fraction: None,
     begun: Mapping[int, RunUnderWay] = MappingProxyType({}),
     keep: Callable[[int, RunUnderWay], None] = lambda number, run: None,
+    layouts: Sequence[Layout | None] = (),
+    seeds: Sequence[int] = (),
 ) -> list[RunSamples] | None:
-    """Independent runs: one, or several of green-kubo in one launch, with the same bits; None if stopped.
+    """Independent runs, one or several in one launch, with the same bits; None if stopped.
 
     Args:
-        system: of `supercell`.
+        system: of `supercell`; a list: that of each run.
         potential: a force-field object.
         settings: see there.
         numbers: of the runs, from 0; each has a seed of its own (`KappaSettings.seed_of`).
@@ -162,52 +184,68 @@ def sample_runs(
         progress: told how far they are.
         begun: runs that continue, all of them at one step of one stage, or none.
         keep: given the number and the state of each run when they are stopped, and each minute.
+        layouts: baths of each run, of nemd.
+        seeds: of the runs, in place of those of their numbers.
 
     Raises:
         BlowUpError: a run that has diverged; the others are kept.
     """
     names = ("timestep", "backend", "precision", "decomposition")
     common: dict[str, Any] = {name: getattr(settings, name) for name in names}
-    systems = [system] * len(numbers)
+    systems = [system] * len(numbers) if isinstance(system, Atoms) else list(system)
     of = _Stages(numbers, should_stop, progress, begun, keep)
+    seeds = seeds or [settings.seed_of(number) for number in numbers]
+    layouts = layouts or [None] * len(numbers)
     if not begun or {one.stage for one in begun.values()} == {EQUILIBRATION}:
-        seeds = [settings.seed_of(number) for number in numbers]
         baths = [Langevin(settings.temperature, seed=seed) for seed in seeds]
         warmer, warm = _together(systems, potential, common, ensembles=baths)
-        for remark in of_system(system, potential, baths[0], settings.timestep):
+        for remark in of_system(systems[0], potential, baths[0], settings.timestep):
             warnings.warn(printable(remark), TaichimdWarning, stacklevel=2)
-        for one, seed in zip(warm, seeds, strict=True):
-            set_first_velocities(one.engine, system, settings.temperature, seed)
+        for one, atoms, seed in zip(warm, systems, seeds, strict=True):
+            set_first_velocities(one.engine, atoms, settings.temperature, seed)
         steps = max(1, round(settings.equilibrate / settings.timestep))
-        if not of.go(warmer, warm, steps, EQUILIBRATION, [system.positions] * len(numbers)):
+        if not of.go(warmer, warm, steps, EQUILIBRATION, [atoms.positions for atoms in systems]):
             return None
         before = [one.positions() for one in warm]
-        # The noise has left the centre of mass moving, which would carry energy along.
-        velocities = [one.velocities() - drift(one.engine.masses, one.velocities()) for one in warm]
-        stepper, each = _production(systems, potential, settings, common)
+        velocities = [_at_rest(one) for one in warm]
+        stepper, each = _production(systems, potential, settings, common, layouts, seeds)
         for one, x, v in zip(each, before, velocities, strict=True):
             one.engine.set_state(positions=x, velocities=v)
     else:
         before = [begun[number].start for number in numbers]
-        stepper, each = _production(systems, potential, settings, common)
-    currents = [Current(len(system), settings.every) for _ in numbers]
-    if not of.go(stepper, each, settings.steps, settings.method, before, currents):
+        stepper, each = _production(systems, potential, settings, common, layouts, seeds)
+    looks = [
+        Looks(Current(len(atoms), settings.every), observations_of(one.engine, settings, layout))
+        for atoms, one, layout in zip(systems, each, layouts, strict=True)
+    ]
+    if not of.go(stepper, each, settings.steps, settings.method, before, looks):
         return None
-    return [samples_of(*each_of, settings) for each_of in zip(currents, each, before, strict=True)]
+    return [samples_of(*each_of, settings) for each_of in zip(looks, each, before, strict=True)]
+
+
+def _at_rest(simulation: Simulation) -> Array:
+    """Velocities without the motion of the centre of mass, which noise has left and would carry energy along.
+
+    Fixed atoms hold the others in place.
+    """
+    velocities = simulation.velocities()
+    if simulation.engine.fixed is not None and simulation.engine.fixed.any():
+        return velocities
+    return velocities - drift(simulation.engine.masses, velocities)
 
 
 def samples_of(
-    current: Current, simulation: SimulatedSystem, before: Array, settings: KappaSettings
+    looks: Looks, simulation: SimulatedSystem, before: Array, settings: KappaSettings
 ) -> RunSamples:
     """What a run that has ended has found.
 
     Args:
-        current: its samples.
+        looks: its samples.
         simulation: at its end.
         before: (n, 3) angstrom at its beginning.
         settings: of the run.
     """
-    rows, n = current.series.rows(), len(before)
+    rows, n = looks.current.series.rows(), len(before)
     to_kelvin = 2.0 / (max(3 * n - 3, 3) * KB)
     kinetic = average_of(rows[:, 6])
     measured = float(rows[:, 6].mean()) * to_kelvin
@@ -215,18 +253,25 @@ def samples_of(
     # Ripples of a sheet are no flow.
     step = (simulation.positions() - before)[:, : len(settings.axes)]
     moved = float(np.sqrt(((step - step.mean(axis=0)) ** 2).sum(axis=1).mean()))
-    return RunSamples(rows[:, :6], measured, simulation.engine.decomposition, moved, uncertain)
+    found = {} if looks.observations is None else found_by(looks.observations)
+    return RunSamples(rows[:, :6], measured, simulation.engine.decomposition, moved, uncertain, found)
 
 
 def _production(
-    systems: Sequence[Atoms], potential: Any, settings: KappaSettings, common: dict[str, Any]
+    systems: Sequence[Atoms],
+    potential: Any,
+    settings: KappaSettings,
+    common: dict[str, Any],
+    layouts: Sequence[Layout | None],
+    seeds: Sequence[int],
 ) -> tuple[Engine | Batch, list[Simulation]]:
-    """What samples the current: at constant energy, or with the driving force and its thermostat."""
+    """What is sampled: constant energy, a driving force and its thermostat, or a hot and a cold bath."""
     if settings.method == "hnemd":
         return _together(
             systems, potential, common, [NoseHoover(settings.temperature)], driving_force=settings.force
         )
-    return _together(systems, potential, common, None)
+    acting = [one.baths(settings, seed) for one, seed in zip(layouts, seeds, strict=True) if one is not None]
+    return _together(systems, potential, common, None, acting or None)
 
 
 def _together(
@@ -234,15 +279,25 @@ def _together(
     potential: Any,
     common: dict[str, Any],
     ensembles: Sequence[Ensemble] | None,
+    acting: Sequence[Sequence[GroupBath]] | None = None,
     **alone: Any,
 ) -> tuple[Engine | Batch, list[Simulation]]:
     """What advances systems, and a simulation of each; `alone` is what one system alone can have."""
     own = {name: value for name, value in common.items() if name != "timestep"}
+    fixed = [held if held.any() else None for held in map(constrained, systems)]
     stepper: Engine | Batch
     if len(systems) == 1:
+        if acting is not None:
+            alone["acting"] = acting[0]
+        if fixed[0] is not None:
+            alone["fixed"] = fixed[0]
         ensemble = None if ensembles is None else ensembles[0]
         stepper = Engine(systems[0], potential, ensemble=ensemble, **own, **alone)
     else:
+        if acting is not None:
+            alone["acting"] = acting
+        if any(held is not None for held in fixed):
+            alone["fixed"] = fixed
         stepper = Batch(systems, potential, ensembles=ensembles, **own, **alone)
     each = [Simulation.from_engine(one, timestep=common["timestep"]) for one in stepper.members]
     return stepper, each

@@ -1,10 +1,11 @@
 """What decides a thermal conductivity, checked before anything runs."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, FiniteFloat
 
 from taichimd.core.seeds import derived_seed
 from taichimd.settings import types
@@ -17,6 +18,56 @@ FirstSeed = Annotated[int, Field(ge=0, lt=2**62), Values("a whole number, 0 or a
 PerAngstrom = Annotated[
     float, Field(gt=0, allow_inf_nan=False), Values("a number above 0 (1/Å)", "1/Å", option=float)
 ]
+_LENGTH = re.compile(r"\s*([0-9.]+(?:[eE][-+]?[0-9]+)?)\s*(nm|A|Å)\s*")
+
+
+def _lengths(value: Any) -> Any:
+    """Angstrom of a text such as "10nm,20nm"; as it is where it cannot be read."""
+    if not isinstance(value, str):
+        return tuple(value) if isinstance(value, list) else value
+    found = [_LENGTH.fullmatch(one) for one in value.split(",")]
+    if None in found:
+        return value
+    return tuple(float(one[1]) * (10.0 if one[2] == "nm" else 1.0) for one in found if one is not None)
+
+
+def _numbers(value: Any) -> Any:
+    """Numbers of a text such as "27,81"; as it is where it cannot be read."""
+    if not isinstance(value, str):
+        return tuple(value) if isinstance(value, list) else value
+    try:
+        return tuple(float(one) for one in value.split(","))
+    except ValueError:
+        return value
+
+
+Lengths = Annotated[
+    tuple[Annotated[FiniteFloat, Field(gt=0)], ...],
+    BeforeValidator(_lengths),
+    Values('lengths with their unit, such as "10nm,20nm,40nm"', "lengths"),
+]
+Places = Annotated[
+    tuple[FiniteFloat, ...], BeforeValidator(_numbers), Values('places (Å), such as "27.2,81.5"', "places")
+]
+Selection = Annotated[str, Values('a selection of atoms, such as "x < 20"', "selection")]
+Power = Annotated[
+    float, Field(gt=0, allow_inf_nan=False), Values("a number above 0 (eV/ps)", "eV/ps", option=float)
+]
+OF_NEMD: dict[str, Any] = {
+    "along": "x",
+    "difference": None,
+    "bath": "langevin",
+    "bath_length": None,
+    "hot": None,
+    "cold": None,
+    "power": None,
+    "coupling_time": None,
+    "interface": None,
+    "lengths": None,
+    "profile_bin": 5.0,
+}
+"""Settings that NEMD alone has, with what they are if they are not given."""
+_MODES = ("green-kubo", "hnemd", "nemd")
 
 
 @dataclass(frozen=True)
@@ -31,10 +82,10 @@ class KappaSettings(Settings):
     """
 
     temperature: types.Kelvin = setting(MISSING, "Temperature of the runs")
-    method: Literal["green-kubo", "hnemd"] = setting(
+    method: Literal["green-kubo", "hnemd", "nemd"] = setting(
         "green-kubo",
         "green-kubo: from fluctuations in equilibrium; hnemd: from the response to a driving force, for "
-        "solids",
+        "solids; nemd: from the heat that flows between a hot and a cold bath",
     )
     supercell: types.Repetitions = setting((1, 1, 1), "Repetitions of the structure, such as 4 4 4")
     runs: types.Count = setting(5, "Number of independent runs; their scatter gives the error")
@@ -42,7 +93,8 @@ class KappaSettings(Settings):
     time: types.Duration = setting("500ps", "Length of each run after the equilibration")
     window: types.Duration | None = setting(
         None,
-        "Longest correlation time; for hnemd the time at the start to leave out; default a tenth of --time",
+        "Longest correlation time; for hnemd and nemd the time at the start to leave out; default a tenth of "
+        "--time, for nemd a quarter",
     )
     plateau: types.TwoTimes | None = setting(
         None,
@@ -64,27 +116,103 @@ class KappaSettings(Settings):
     decomposition: types.Decomposition = shared("decomposition")
     at_once: types.Count | None = setting(
         None,
-        "Runs of green-kubo in one launch, bitwise identical to single runs; default as many as keep a GPU "
+        "Runs of green-kubo or nemd in one launch, bitwise identical to single runs; default as many as "
+        "keep a GPU "
         "busy, on a CPU 1",
     )
     thickness: types.Angstrom | None = setting(
         None, "Thickness of a sheet in the plane of x and y; kappa is then the mean of x and y"
     )
+    along: Literal["x", "y", "z"] | None = setting(
+        None, "Direction of the heat flow of nemd, normal to the other two cell vectors; default x"
+    )
+    difference: types.Kelvin | None = setting(
+        None, "Temperature of the hot bath of nemd minus that of the cold one, about --temperature"
+    )
+    bath: Literal["langevin", "nose-hoover", "power"] | None = setting(
+        None, "Baths of nemd: langevin, nose-hoover, or power (constant, with --power); default langevin"
+    )
+    bath_length: types.Angstrom | None = setting(
+        None, "Length of each bath of nemd: in a periodic cell the hot one at 0, the cold one at its half"
+    )
+    hot: Selection | None = setting(None, 'Atoms of the hot bath, such as "x < 20", in place of bath_length')
+    cold: Selection | None = setting(None, "Atoms of the cold bath")
+    power: Power | None = setting(None, "Heat per time that the hot bath gives and the cold one takes")
+    coupling_time: types.Duration | None = setting(None, "Coupling time of the baths of nemd; default 500fs")
+    interface: Places | None = setting(
+        None, "Places of interfaces along the axis, for temperature jumps of nemd"
+    )
+    lengths: Lengths | None = setting(
+        None, "Several lengths between the baths of nemd, to which the structure is repeated along the axis"
+    )
+    profile_bin: types.Angstrom | None = setting(
+        None, "Approximate width of the bins of the temperature profile of nemd; default 5"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self._check_method()
+        self._check_baths()
         self._check_sheet()
         self._check_window()
 
     def _check_method(self) -> None:
         driven = {"driving_force": 1e-4, "direction": "x"} if self.method == "hnemd" else {}
-        for key, default in driven.items():
+        own = driven if self.method != "nemd" else {**OF_NEMD, "coupling_time": 500.0}
+        for key, default in own.items():
             if getattr(self, key) is None:
                 object.__setattr__(self, key, default)
-        for key in ("plateau",) if driven else ("driving_force", "direction"):
-            if getattr(self, key) is not None:
+        useless = {"plateau": _MODES[:1], "driving_force": _MODES[1:2], "direction": _MODES[1:2]}
+        for key, methods in (useless | dict.fromkeys(OF_NEMD, _MODES[2:])).items():
+            if self.method not in methods and getattr(self, key) is not None:
                 raise mistake(f"{key} = {getattr(self, key)}: {self.method} has no use for it; leave it out")
+
+    def _check_baths(self) -> None:
+        if self.method != "nemd":
+            return
+        if (self.hot is None) != (self.cold is None):
+            raise mistake("hot and cold are given together, or neither of them; give the other one, too")
+        if (self.hot is None) == (self.bath_length is None):
+            raise mistake(
+                "method = nemd: expected either bath_length, such as --bath-length 20, or hot and cold"
+            )
+        if self.thickness is not None and self.along == "z":
+            raise mistake("along = 'z' is across the sheet (thickness): expected x or y")
+        if self.lengths is not None:
+            self._check_lengths(self.lengths)
+        self._check_power()
+
+    def _check_lengths(self, lengths: tuple[float, ...]) -> None:
+        if self.hot is not None:
+            raise mistake("lengths: the baths are laid out; expected bath_length, not hot and cold")
+        if len(set(lengths)) != len(lengths):
+            raise mistake(f"lengths = {lengths}: expected lengths that differ")
+        if self.supercell[AXES.index(self.along or "x")] != 1:
+            raise mistake(
+                f"lengths: the structure is repeated along {self.along}; expected a 1 there in supercell"
+            )
+
+    def _check_power(self) -> None:
+        if self.bath == "power":
+            if self.power is None:
+                raise mistake("bath = power: expected with it power, such as --power 0.5 (eV/ps)")
+            if self.difference is not None:
+                raise mistake("difference: the temperatures follow from the power; leave difference out")
+        elif self.difference is None:
+            raise mistake("method = nemd: expected difference, such as --difference 40 (K)")
+        elif self.power is not None:
+            raise mistake(f"power = {self.power:g}: expected with it bath = power")
+        elif self.difference >= 2.0 * self.temperature:
+            raise mistake(
+                f"difference = {self.difference:g}: the cold bath would have "
+                f"{self.temperature - self.difference / 2:g} K; expected less than twice the temperature"
+            )
+
+    @property
+    def bath_temperatures(self) -> tuple[float, float]:
+        """Of the hot and of the cold bath, K."""
+        half = 0.5 * (self.difference or 0.0)
+        return self.temperature + half, self.temperature - half
 
     def _check_sheet(self) -> None:
         if self.thickness is None:
@@ -100,7 +228,7 @@ class KappaSettings(Settings):
 
         samples, interval = self.steps // self.every + 1, self.every * self.timestep
         fewest, leaves = 2, TWO_ORIGINS
-        if self.method == "hnemd":
+        if self.method != "green-kubo":
             fewest, leaves = MIN_INDEPENDENT, f"{MIN_INDEPENDENT} samples behind it, for an error"
         longest = samples - fewest
         if longest < 1:
@@ -129,16 +257,18 @@ class KappaSettings(Settings):
     @property
     def window_fs(self) -> float:
         """Window, or its default."""
-        return 0.1 * self.time if self.window is None else self.window
+        if self.window is None:
+            return (0.25 if self.method == "nemd" else 0.1) * self.time
+        return self.window
 
     @property
     def lags(self) -> int:
         """Samples that the window spans."""
         return round(self.window_fs / (self.every * self.timestep))
 
-    def seed_of(self, run: int) -> int:
-        """Seed of velocities and noise of a run, from 0."""
-        return derived_seed(self.seed, {"run": run + 1})
+    def seed_of(self, run: int, length: int = 0) -> int:
+        """Seed of velocities and noise of a run, from 0, of one of several lengths."""
+        return derived_seed(self.seed, {"run": run + 1, **({"length": length + 1} if self.lengths else {})})
 
     @property
     def force(self) -> tuple[float, ...]:
@@ -154,8 +284,13 @@ class KappaSettings(Settings):
     def of_one_run(self) -> Mapping[str, Any]:
         """What decides the samples of a run: with these the same, a finished run need not be repeated."""
         left_out = {"runs", "window", "plateau", "backend", "decomposition", "thickness", "at_once"}
-        if self.method == "green-kubo":
+        if self.method != "hnemd":
             left_out |= {"driving_force", "direction"}
+        if self.method == "nemd":
+            # The window begins the samples; interfaces only divide the profile.
+            left_out = (left_out - {"window"}) | {"lengths", "interface"}
+        else:
+            left_out |= OF_NEMD.keys()
         return {k: v for k, v in asdict(self).items() if k not in left_out} | {
             "supercell": list(self.supercell)
         }

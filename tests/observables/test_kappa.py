@@ -392,7 +392,7 @@ def test_a_record_that_is_short_for_its_plateau_is_noted(call):
             "--time 100fs --method hnemd --window 60fs",
             "0.055 ps at most, which leaves the run 10 samples behind",
         ),
-        ("--time 100fs --method emd", "method = 'emd': expected green-kubo or hnemd"),
+        ("--time 100fs --method emd", "method = 'emd': expected green-kubo, hnemd or nemd"),
         ("--time 100fs --runs 0", "runs = 0: expected a whole number above 0"),
         ("--time 100fs --supercell 2 0 1", "supercell = (2, 0, 1): expected three whole numbers above 0"),
         ("--time 100fs --supercell 999 999 999", "makes 7,976,023,992 atoms; expected 134,217,728 at most"),

@@ -1,0 +1,55 @@
+"""What a run of a thermal conductivity observes besides the heat current, and what of it is kept."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from taichimd.app.live import Observations
+from taichimd.core.arrays import Array
+from taichimd.observables.planning import make_plan
+from taichimd.transport.layout import Layout
+from taichimd.transport.settings import KappaSettings
+
+if TYPE_CHECKING:
+    from taichimd.program.system import System
+
+
+def observations_of(engine: "System", settings: KappaSettings, layout: Layout | None) -> Observations | None:
+    """Observables of a run; None if there are none.
+
+    Raises:
+        SettingsError: too few samples behind the window.
+    """
+    if settings.method != "nemd":
+        return None
+    first = round(settings.window_fs / settings.timestep)
+    plan = make_plan(
+        ("flow", "profile"),
+        first,
+        settings.steps - first,
+        settings.timestep,
+        settings.every,
+        profile=(settings.along, settings.profile_bin),
+    )
+    return Observations(engine, plan, None if layout is None else layout.groups)
+
+
+def found_by(observations: Observations) -> dict[str, Array]:
+    """What is kept of a run: series of baths, the profile.
+
+    Returns:
+        heat_hot, heat_cold: (samples,) eV given by the baths; temperature_hot, temperature_cold: (samples,)
+        K; interval: (1,) ps between samples; place, profile, profile_error: (bins,) angstrom and K.
+    """
+    found: dict[str, Array] = {"interval": np.array([observations.plan.interval])}
+    results = observations.found()
+    if "flow" in results:
+        table = results["flow"].tables[0]
+        for name in ("hot", "cold"):
+            found[f"heat_{name}"] = table[f"heat_{name}_eV"]
+            found[f"temperature_{name}"] = table[f"temperature_{name}_K"]
+    if "profile" in results:
+        table = results["profile"].tables[0]
+        found["place"] = table[f"{observations.plan.profile_axis}_A"]
+        found["profile"], found["profile_error"] = table["temperature_K"], table["error_temperature_K"]
+    return found
