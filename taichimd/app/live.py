@@ -71,7 +71,7 @@ class Observations(Sampler):
         self.summaries: dict[str, dict[str, str]] = {}
         kinds = observables_of(plan)
         self.observables = {kind.name: kind(run) for kind in kinds}
-        self._correlated = any(kind.correlated for kind in kinds)
+        self._correlated = any(kind.correlated or kind.about_centre for kind in kinds)
         # Where it rests, looking for it in each sample would only cost time.
         drifting = drift_share(engine.masses, engine.velocities()) > _STILL or engine.moves_centre
         self._moving = engine.n_atoms > 1 and drifting and not run.fixed.any()

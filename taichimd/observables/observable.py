@@ -106,11 +106,13 @@ class RunObservable(Observable):
     Attributes:
         correlated: whether it has a correlation window.
         needs_volume: whether it is per volume of the cell.
+        about_centre: whether velocities count relative to the centre of mass.
         green_kubo: whether it is a transport coefficient, which fixed atoms and baths spoil.
     """
 
     correlated: ClassVar[bool] = False
     needs_volume: ClassVar[bool] = False
+    about_centre: ClassVar[bool] = False
     green_kubo: ClassVar[bool] = False
 
     def __init__(self, run: ObservedRun) -> None:

@@ -35,6 +35,7 @@ class Plan:
         lags: samples that the correlation window spans.
         r_max: angstrom, of the RDF. bins: of the RDF.
         bond_order: above which two atoms are of one molecule.
+        spectrum_axis: x, y or z. spectrum_of: names of groups. spectrum_lags: samples of the window.
         profile_axis: x, y or z. profile_bin: width of the bins of a profile, angstrom, about.
     """
 
@@ -50,6 +51,9 @@ class Plan:
     bond_order: float = BOND_ORDER
     profile_axis: Literal["x", "y", "z"] = "x"
     profile_bin: float = 5.0
+    spectrum_axis: Literal["x", "y", "z"] = "x"
+    spectrum_of: str = "all"
+    spectrum_lags: int = 1
 
     @property
     def length(self) -> int:
@@ -79,7 +83,15 @@ class Plan:
         except (ValidationError, TypeError, KeyError) as error:
             reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
             raise damaged(f"plan: {reason}") from None
-        least = {"every": 1, "first_step": 0, "samples": 0, "blocks": 1, "lags": 0, "bins": 1}
+        least = {
+            "every": 1,
+            "first_step": 0,
+            "samples": 0,
+            "blocks": 1,
+            "lags": 0,
+            "bins": 1,
+            "spectrum_lags": 1,
+        }
         wrong = [name for name, value in least.items() if not value <= getattr(found, name) < 2**53]
         wrong += [
             name

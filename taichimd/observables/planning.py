@@ -64,6 +64,7 @@ def make_plan(
     bins: int = 200,
     bond_order: float = BOND_ORDER,
     profile: tuple[Any, float] = ("x", 5.0),
+    spectrum: tuple[Any, str, float] = ("x", "all", 1000.0),
 ) -> Plan:
     """Plan the samples of a run.
 
@@ -80,6 +81,7 @@ def make_plan(
         bins: of the RDF.
         bond_order: above which two atoms are of one molecule.
         profile: axis of a profile, and width of its bins, angstrom.
+        spectrum: axis of a spectrum, names of its groups, and its window, fs.
 
     Raises:
         SettingsError: a window that does not leave two time origins, or is shorter than a sample; too few
@@ -116,9 +118,34 @@ def make_plan(
         blocks -= 1
     if window is None:
         lags = max(1, samples // blocks // 2)
+    axis, of, longest_time = spectrum
+    spectral = _spectrum_lags(longest_time, interval, samples) if "spectrum" in kinds else 1
     return Plan(
-        kinds, every, first_step, samples, interval / 1000.0, blocks, lags, r_max, bins, bond_order, *profile
-    )
+        kinds, every, first_step, samples, interval / 1000.0, blocks, lags, r_max, bins, bond_order, *profile,
+        axis, of, spectral,
+    )  # fmt: skip
+
+
+def _spectrum_lags(window: float, interval: float, samples: int) -> int:
+    """Samples of the window of a spectrum (fs), with at least five windows in a run.
+
+    Raises:
+        SettingsError: it is too long for the run, or shorter than two samples.
+    """
+    lags = round(window / interval)
+    if lags < 2:
+        raise SettingsError(
+            f"spectrum_window = {window:g} fs: expected two samples of {interval:g} fs or more; take "
+            "samples more "
+            "often, or a longer window"
+        )
+    if 5 * lags > samples:
+        raise SettingsError(
+            f"spectrum_window = {window / 1000:g} ps is longer than a fifth of the run, which takes "
+            f"{samples} samples "
+            f"{interval:g} fs apart; expected {samples // 5 * interval / 1000:g} ps or less, or a longer run"
+        )
+    return lags
 
 
 def _most_lags(samples: int) -> int:

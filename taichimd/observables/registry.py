@@ -9,11 +9,12 @@ from taichimd.observables.observable import RunObservable, TrajectoryObservable
 from taichimd.observables.profile import Profile
 from taichimd.observables.rdf import Rdf
 from taichimd.observables.species import Species
+from taichimd.observables.spectrum import Spectrum
 from taichimd.observables.vacf import Vacf
 from taichimd.observables.viscosity import Viscosity
 
 OF_RUNS: dict[str, type[RunObservable]] = {
-    kind.name: kind for kind in (Rdf, Msd, Vacf, Heat, Viscosity, Species, Bonds, Flow, Profile)
+    kind.name: kind for kind in (Rdf, Msd, Vacf, Heat, Viscosity, Species, Bonds, Flow, Profile, Spectrum)
 }
 """What a run can observe, by the words of `--observe`."""
 OF_TRAJECTORIES: dict[str, type[TrajectoryObservable]] = {

@@ -11,7 +11,9 @@ from taichimd.core import units
 from taichimd.core.arrays import Array
 from taichimd.core.errors import SettingsError, TaichimdError
 from taichimd.core.matrix3 import determinant
+from taichimd.ensembles.drives.given import GroupDrive
 from taichimd.ensembles.drives.saved import state_of
+from taichimd.ensembles.groups.given import GroupBath
 from taichimd.program.device import Device
 from taichimd.program.extract import Extract
 from taichimd.program.folds import unfolded_state
@@ -230,6 +232,16 @@ class System(NotCopied):
         strain along x, and row y, column x is the shear xy.
         """
         return self._bath.deformation()
+
+    @property
+    def acting(self) -> list[GroupBath | GroupDrive]:
+        """Baths of groups and drives of this system."""
+        systems, found = self.systems, list[GroupBath | GroupDrive]()
+        if systems.baths.groups is not None:
+            found += systems.baths.groups.of_system(self.number)
+        if systems.drives is not None:
+            found += systems.drives.of_system(self.number)
+        return found
 
     def drives(self) -> dict[str, dict[str, Any]]:
         """What each drive has done since the first step, by its name.

@@ -260,7 +260,7 @@ class ObserveSettings(Settings, topic="observe"):
     quantities: types.Observables = setting(
         None,
         "Quantities to measure during the run, such as rdf,msd: any of rdf, msd, vacf, heat, viscosity, "
-        "species, bonds, flow, profile; or none",
+        "species, bonds, flow, profile, spectrum; or none",
         "observe",
     )
     every: types.Steps = setting(10, "Steps between samples", "observe_every")
@@ -270,6 +270,13 @@ class ObserveSettings(Settings, topic="observe"):
     r_max: types.Angstrom = setting(8.0, "Largest distance of the RDF", "observe_r_max")
     profile_axis: Literal["x", "y", "z"] = setting("x", "Axis of the profile")
     profile_bin: types.Angstrom = setting(5.0, "Approximate width of the bins of the profile")
+    spectrum_axis: Literal["x", "y", "z"] = setting("x", "Direction of the heat current of the spectrum")
+    spectrum_of: types.GroupNames = setting(
+        "all", "Groups whose heat current has a spectrum: all, or names with commas"
+    )
+    spectrum_window: types.Time = setting(
+        "1ps", "Longest correlation time of the spectrum; its inverse is the resolution"
+    )
     bond_order: types.BondOrder = setting(
         0.3,
         "Least bond order of a bond, for molecules (species) and lists of bonds (bonds)",

@@ -218,6 +218,7 @@ TwoTimes = Annotated[
     Values('two times, such as "1ps,5ps"', "times"),
 ]
 """Fs, or a text of two with units."""
+GroupNames = Annotated[str, Values("names of groups with commas between, or all", "names")]
 Time = Annotated[str, Values(TIME_EXPECTED, "time")]
 Steps = Annotated[
     int,

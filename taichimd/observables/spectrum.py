@@ -1,0 +1,187 @@
+"""Heat current resolved by frequency, of all atoms or of groups."""
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taichimd.core.arrays import Array
+from taichimd.core.errors import SettingsError
+from taichimd.core.saved import saved_array
+from taichimd.core.units import PS
+from taichimd.estimators.blocks import block_note, with_note
+from taichimd.estimators.series import Mean, mean_of
+from taichimd.estimators.spectra import frequencies, spectrum
+from taichimd.io.analysis_files import curves
+from taichimd.observables.numbers import band, finding, plus_minus
+from taichimd.observables.observable import Result, RunObservable
+from taichimd.observables.observed_run import ObservedRun
+
+if TYPE_CHECKING:
+    from taichimd.forcefields.base import ForceField
+
+_LOW = 40
+"""Bits of a sum in the lower one of two numbers of a checkpoint."""
+_STIFFEST = 1.8
+"""Highest frequency of atoms over the root mean square frequency of their velocities, about."""
+_CONVECTIVE = 0.01
+"""Share of the current that moving atoms carry along, above which a note says so."""
+
+
+class Spectrum(RunObservable):
+    """J(w) of groups of atoms, whose integral over dw/2pi is the mean of the potential part of J."""
+
+    about_centre = True
+    name, tables, picture = "spectrum", ("spectrum", "spectrum_correlation"), "spectrum"
+
+    def __init__(self, run: ObservedRun) -> None:
+        from taichimd.observables.samplers.spectrum import SpectrumSums, memory
+
+        super().__init__(run)
+        plan, n = run.plan, run.engine.n_atoms
+        self._names = [one.strip() for one in plan.spectrum_of.split(",")]
+        groups = [self._atoms_of(name, n) for name in self._names]
+        entries = sum(len(one) for one in groups)
+        self._sums = SpectrumSums(groups, "xyz".index(plan.spectrum_axis), plan.spectrum_lags)
+        self._found = np.full((plan.blocks, 3, plan.spectrum_lags, len(groups), 3), 0, object)
+        # Pairs of samples of each lag and block.
+        self._pairs = np.zeros((plan.blocks, plan.spectrum_lags), np.int64)
+        run.samplers["spectrum"] = self
+        size, products = memory(entries, plan.spectrum_lags) / 2**20, entries * plan.spectrum_lags
+        run.notes.append(
+            f"spectrum: {plan.spectrum_lags} lags of {entries:,} atoms take {size:.3g} MB, and a sample "
+            f"{products:.3g} products of vectors"
+        )
+
+    def _atoms_of(self, name: str, n: int) -> NDArray[np.int64]:
+        engine = self.run.engine
+        if name != "all" and name not in self.run.groups:
+            known = ", ".join(["all", *self.run.groups])
+            raise SettingsError(f"spectrum_of: there is no group {name!r}; expected some of {known}")
+        atoms = np.arange(n) if name == "all" else self.run.groups[name]
+        for bath in engine.acting:
+            shared = np.intersect1d(atoms, bath.atoms)
+            if len(shared):
+                raise SettingsError(
+                    f"spectrum_of: {len(shared):,} atoms of the group {name} are in {bath.name}, where "
+                    "baths or "
+                    "forces act, and their heat current does not obey the spectrum; choose a group "
+                    "between them"
+                )
+        return np.asarray(atoms, np.int64)
+
+    @classmethod
+    def check_forcefield(cls, forcefield: "ForceField") -> None:
+        """Raise a PropertyError if its heat current is not known."""
+        forcefield.check_heat_current()
+
+    def sample(self, state: Any, energies: Any, virials: Any, centre: Any) -> None:
+        """Add one sample to its block."""
+        plan, taken = self.run.plan, self.run.taken
+        if taken == 0:
+            self._check_interval()
+        self._sums.sample(state, energies, virials, centre)
+        block = min(taken // plan.length, plan.blocks - 1)
+        self._pairs[block, : min(taken + 1, plan.spectrum_lags)] += 1
+        if taken + 1 == plan.samples or min((taken + 1) // plan.length, plan.blocks - 1) != block:
+            self._found[block] += self._sums.take()
+
+    def _check_interval(self) -> None:
+        """Raise a SettingsError if samples are too far apart for the frequencies of the atoms."""
+        engine, plan = self.run.engine, self.run.plan
+        v, a = engine.velocities(), engine.forces() / engine.masses[:, None]
+        highest = 0.0
+        for kind in range(len(self.run.species)):
+            own = self.run.kinds == kind
+            speed = float((v[own] ** 2).sum())
+            if speed > 0.0:
+                highest = max(highest, _STIFFEST * np.sqrt(float((a[own] ** 2).sum()) / speed))
+        nyquist, top = 0.5 / plan.interval, highest * PS / (2 * np.pi)
+        if top > nyquist:
+            raise SettingsError(
+                f"samples {1000 * plan.interval:g} fs apart resolve frequencies up to {nyquist:.3g} THz, "
+                "and atoms "
+                f"vibrate with up to about {top:.3g} THz: higher frequencies would appear as lower ones; "
+                "expected "
+                f"samples {500 / top:.2g} fs apart or less (observe_every; every of kappa)"
+            )
+
+    def save(self) -> dict[str, Any]:
+        """What a checkpoint must keep."""
+        plan, taken = self.run.plan, self.run.taken
+        if taken:
+            self._found[min((taken - 1) // plan.length, plan.blocks - 1)] += self._sums.take()
+        high, low = self._found >> _LOW, self._found & (2**_LOW - 1)
+        own = {"high": high.astype(np.int64), "low": low.astype(np.int64), "pairs": self._pairs}
+        return {**own, **self._sums.save()}
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """Continue from what `save` gave."""
+        high = saved_array(saved, "high", "i", *self._found.shape)
+        low = saved_array(saved, "low", "i", *self._found.shape)
+        self._found[:] = (high.astype(object) << _LOW) + low.astype(object)
+        self._pairs[:] = saved_array(saved, "pairs", "i", *self._pairs.shape)
+        self._sums.load(saved)
+
+    def correlations(self) -> tuple[Array, Array, Array]:
+        """K at t >= 0 and at t <= 0, and what atoms carry along, <sum E_i v_i>, eV angstrom/ps.
+
+        Shapes are (blocks, lags, groups, 3) for K, and (blocks, groups).
+
+        The last axis is the direction of the velocity, so the parts in and out of a plane are kept apart.
+        """
+        sums = (self._found / self._sums.scale).astype(float) * PS
+        with np.errstate(invalid="ignore", divide="ignore"):
+            each = sums[:, :2] / self._pairs[:, None, :, None, None]
+            carried = sums[:, 2, 0, :, 0] / self._pairs[:, :1]
+        return each[:, 0], each[:, 1], carried
+
+    def result(self) -> Result:
+        """Of the run: spectra and correlations, errors from the blocks."""
+        plan = self.run.plan
+        plus, minus, carried = self.correlations()
+        w = frequencies(plan.spectrum_lags, plan.interval)
+        time = plan.interval * np.arange(1 - plan.spectrum_lags, plan.spectrum_lags)
+        table: dict[str, Array] = {"frequency_THz": w / (2 * np.pi), "w_rad_per_ps": w}
+        series: dict[str, Array] = {"time_ps": time}
+        result, lines = Result([table, series], [], []), {}
+        for k, name in enumerate(self._names):
+            each = np.array(
+                [
+                    spectrum(p, m, plan.interval)
+                    for p, m in zip(plus[..., k, :], minus[..., k, :], strict=True)
+                ]
+            )
+            total, out = mean_of(each.sum(axis=-1)), mean_of(each[..., 2])
+            table |= {f"J_{name}": total.value, f"error_J_{name}": total.error, f"J_{name}_out": out.value}
+            both = np.concatenate([minus[:, :0:-1, k], plus[:, :, k]], axis=1).mean(axis=0)
+            series |= {f"K_{name}": both.sum(axis=-1), f"K_{name}_out": both[:, 2]}
+            lines[name if name != "all" or len(self._names) > 1 else ""] = band(total)
+            current, moving = plus[:, 0, k].sum(axis=-1), carried[:, k]
+            found = with_note(mean_of(current), block_note(current))
+            result.values[f"current_{name}"] = finding(found.value, found.error, "eV Å/ps", note=found.note)
+            result.rows.append((f"current {name}", f"{plus_minus(found)} eV Å/ps, the integral of J(w)"))
+            share = mean_of(moving)
+            result.values[f"convective_{name}"] = finding(share.value, share.error, "eV Å/ps")
+            result.rows.append((f"convective {name}", f"{plus_minus(share)} eV Å/ps, not in J(w)"))
+            if _matters(share, found):
+                result.notes.append(
+                    f"spectrum: atoms of {name} carry {plus_minus(share)} eV Å/ps along, "
+                    f"{abs(share.value / found.value):.1%} of the current, which J(w) does not contain"
+                )
+        result.panels.append(
+            partial(
+                curves,
+                x=table["frequency_THz"],
+                lines=lines,
+                x_label="frequency (THz)",
+                y_label="J (eV Å/ps/THz)",
+            )
+        )
+        return result
+
+
+def _matters(share: Mean, found: Mean) -> bool:
+    """Whether what atoms carry along is above a hundredth of the current, and above its errors."""
+    return abs(share.value) > max(_CONVECTIVE * abs(found.value), 2.0 * float(np.nan_to_num(share.error)))

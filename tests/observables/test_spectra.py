@@ -1,0 +1,198 @@
+"""Spectra of heat: the estimator on chains that are solved exactly, and the device's sums by NumPy."""
+
+import numpy as np
+import pytest
+from ase.build import bulk
+
+from taichimd import Langevin, Simulation
+from taichimd.app.live import Observations
+from taichimd.core.errors import SettingsError
+from taichimd.core.units import PS
+from taichimd.estimators.spectra import (
+    accumulation,
+    free_paths,
+    frequencies,
+    integral,
+    kappa_of_length,
+    quantum,
+    spectrum,
+)
+from taichimd.observables.planning import make_plan
+
+pytestmark = pytest.mark.once
+
+
+class Chain:
+    """A harmonic chain between walls with Langevin baths of four atoms at each end: k = m = k_B = a = 1.
+
+    It is linear with Gaussian noise, so its covariance and correlations are exact: C solves the Lyapunov
+    equation, and <z(t) z(0)> = exp(A t) C.
+    """
+
+    def __init__(self, n=20, masses=1.0):
+        self.n, at = n, np.arange(n)
+        self.left, self.right = at < 4, at >= n - 4
+        self.m = np.where(at < n // 2, 1.0, masses)
+        self.g = np.where(self.left | self.right, 0.5, 0.0)
+        self.k = 2.0 * np.eye(n) - np.eye(n, k=1) - np.eye(n, k=-1)
+        a = np.block([[np.zeros((n, n)), np.eye(n)], [-self.k / self.m[:, None], -np.diag(self.g)]])
+        self.values, self.vectors = np.linalg.eig(a)
+        self.inverse = np.linalg.inv(self.vectors)
+        heat = np.zeros(2 * n)
+        heat[n:] = 2.0 * self.g * np.where(self.left, 1.2, np.where(self.right, 0.8, 0.0)) / self.m
+        pair = -(self.values[:, None] + self.values[None, :])
+        self.c = (self.vectors @ ((self.inverse * heat) @ self.inverse.T / pair) @ self.vectors.T).real
+        work = np.zeros((n, n))
+        for i in range(n - 1):
+            for one in (i, i + 1):
+                work[one, i + 1] -= 0.5
+                work[one, i] += 0.5
+        self.work = work
+
+    def heat(self):
+        """Per time from left to right."""
+        warm = np.where(self.left, 1.2, 0.8) - self.m * np.diag(self.c)[self.n :]
+        return (self.g * warm)[self.left].sum()
+
+    def correlations(self, lags, interval, group):
+        """K at t >= 0 and t <= 0 of a group, per length."""
+        n, step = self.n, ((self.vectors * np.exp(self.values * interval)) @ self.inverse).real
+        w, v = np.zeros((len(group), 2 * n)), np.zeros((len(group), 2 * n))
+        w[:, :n], v[np.arange(len(group)), n + group] = self.work[group], 1.0
+        x, plus, minus = self.c.copy(), [], []
+        for _ in range(lags):
+            plus.append(np.einsum("ai,ij,aj->", v, x, w) / len(group))
+            minus.append(np.einsum("ai,ij,aj->", w, x, v) / len(group))
+            x = step @ x
+        return np.array(plus), np.array(minus)
+
+    def transmission(self, w):
+        """Tr[G Gl G^+ Gr] of each frequency."""
+        found = []
+        for one in w:
+            g = np.linalg.inv(self.k - one**2 * np.diag(self.m) - 1j * one * np.diag(self.m * self.g))
+            gl, gr = (np.where(s, 2 * one * self.m * self.g, 0.0) for s in (self.left, self.right))
+            found.append(np.einsum("ij,j,ij,i->", g, gl, g.conj(), gr).real)
+        return np.array(found)
+
+
+@pytest.mark.parametrize("masses", [1.0, 3.0])
+def test_the_spectrum_of_a_ballistic_chain_is_its_transmission(masses):
+    chain, group = Chain(masses=masses), np.arange(7, 11)
+    plus, minus = chain.correlations(2500, 0.4, group)
+    assert plus[0] == pytest.approx(chain.heat(), rel=1e-10)
+    found, w = spectrum(plus, minus, 0.4), frequencies(2500, 0.4)
+    wanted = 0.4 * chain.transmission(w[w < 2.1])
+    deviation = found[w < 2.1] - wanted
+    assert np.sqrt((deviation**2).mean()) < 0.02 * np.sqrt((wanted**2).mean())
+    one = spectrum(plus, plus.copy(), 0.4)[w < 2.1] - wanted
+    assert np.sqrt((one**2).mean()) > 0.5 * np.sqrt((wanted**2).mean()), "both signs of t are needed"
+    # Whatever interval and window are.
+    for lags, interval in ((40, 0.4), (100, 0.4), (100, 1.7)):
+        one = spectrum(*chain.correlations(lags, interval, group), interval)
+        assert integral(one, lags, interval) == pytest.approx(chain.heat(), rel=1e-12)
+
+
+def test_quantum_correction_free_paths_and_lengths():
+    w = (np.arange(600_000) + 0.5) * 1e-3
+    of = quantum(w, 10.0).sum() * 1e-3 / (2 * np.pi)
+    assert of == pytest.approx(np.pi * 10.0 / (6 * 7.638233), rel=1e-6)  # pi^2 k^2 T/(3 h) over k
+    assert quantum(np.array([1e-9]), 300.0)[0] == pytest.approx(1.0)
+    # Diffusive chain: kappa(w) = lambda(w) = 2 v/gamma, G = 1; kappa(L) of section "lengths", exact.
+    w = (np.arange(4000) + 0.5) * 2.0 / 4000
+    kappa = 20.0 * np.sqrt(1.0 - w * w / 4)
+    paths = free_paths(kappa, np.ones(4000), np.full(4000, 0.01))
+    np.testing.assert_allclose(paths, kappa)
+    found = kappa_of_length(kappa, paths, np.array([20.0, 60.0, 120.0]), 2.0 / 4000)
+    np.testing.assert_allclose(found, [2.732, 3.906, 4.383], atol=1e-3)
+    assert accumulation(kappa, paths, 2.0 / 4000)[1][-1] == pytest.approx(5.0, rel=1e-3)
+    assert np.isnan(free_paths(kappa, np.ones(4000), np.ones(4000))).all()
+
+
+def bar():
+    return bulk("Si", cubic=True).repeat((4, 1, 1))
+
+
+GROUPS = {"left": "fx < 0.5", "some": "index 3 9 30"}
+
+
+def observed(simulation, lags=4, samples=20):
+    plan = make_plan(
+        ("heat", "spectrum"), 0, 2 * samples, 1.0, 2, None, spectrum=("y", "all,left,some", 2.0 * lags)
+    )
+    return Observations(simulation.engine, plan, simulation.groups)
+
+
+def simulation():
+    return Simulation(bar(), "Si.tersoff", temperature=300.0, groups=GROUPS, backend="cpu")
+
+
+def test_sums_of_the_device_are_those_of_numpy_and_a_restart_has_the_same_bits():
+    one = simulation()
+    found, work, speed = observed(one), [], []
+
+    class Host:
+        every = 2
+
+        def sample(self, of):
+            work.append(of.engine.evaluate().virials[:, 1, :])
+            speed.append(of.velocities())
+
+    one.run(40, samplers=[found, Host()])
+    spectra = found.observables["spectrum"]
+    plus, minus, carried = spectra.correlations()
+    pairs = spectra._pairs
+    assert pairs.sum() == 21 + 20 + 19 + 18
+    w, v = np.array(work), np.array(speed)
+    every = (plus * pairs[:, :, None, None]).sum(axis=0), (minus * pairs[:, :, None, None]).sum(axis=0)
+    for g, atoms in enumerate((np.arange(32), one.groups["left"], one.groups["some"])):
+        for lag in range(4):
+            forward = (w[: 21 - lag, atoms] * v[lag:, atoms]).sum(axis=(0, 1)) * PS
+            back = (v[: 21 - lag, atoms] * w[lag:, atoms]).sum(axis=(0, 1)) * PS
+            np.testing.assert_allclose(every[0][lag, g], forward, rtol=1e-6, atol=1e-5)
+            np.testing.assert_allclose(every[1][lag, g], back, rtol=1e-6, atol=1e-5)
+    # K(0) of all atoms is the mean potential part of the heat current, and so is the integral of J(w).
+    rows = found.observables["heat"].series.rows()
+    assert every[0][0, 0].sum() / 21 == pytest.approx(rows[:, 1].mean() * PS, rel=1e-6)
+    assert (carried[:, 0] * pairs[:, 0]).sum() / 21 == pytest.approx(
+        rows[:, 4].mean() * PS, rel=1e-5, abs=1e-4
+    )
+    table = found.found()["spectrum"].tables[0]
+    k0 = np.mean([(p[0, 0]).sum() for p in plus])
+    assert integral(table["J_all"], 4, 0.002) == pytest.approx(k0, rel=1e-10)
+
+    again = simulation()
+    part = observed(again)
+    again.run(14, samplers=[part])
+    rest = observed(again)
+    rest.load(part.save())
+    again.run(26, samplers=[rest])
+    for mine, theirs in zip(rest.observables["spectrum"].correlations(), (plus, minus, carried), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+def test_what_has_no_spectrum_is_refused():
+    with pytest.raises(SettingsError, match="longer than a fifth of the run, which takes 21 samples"):
+        make_plan(("spectrum",), 0, 40, 1.0, 2, spectrum=("x", "all", 20.0))
+    with pytest.raises(SettingsError, match="expected two samples of 2 fs or more"):
+        make_plan(("spectrum",), 0, 40, 1.0, 2, spectrum=("x", "all", 2.0))
+    one = Simulation(
+        bar(),
+        "Si.tersoff",
+        temperature=300.0,
+        groups=GROUPS,
+        acting=[Langevin(320.0, on="some")],
+        backend="cpu",
+    )
+    plan = make_plan(("spectrum",), 0, 40, 1.0, 2, spectrum=("x", "left", 8.0))
+    with pytest.raises(
+        SettingsError, match="2 atoms of the group left are in some, where baths or forces act"
+    ):
+        Observations(one.engine, plan, one.groups)
+    coarse = make_plan(("spectrum",), 0, 900, 1.0, 60, spectrum=("x", "left", 120.0))
+    far = simulation()
+    far.run(30)
+    with pytest.raises(
+        SettingsError, match=r"samples 60 fs apart resolve frequencies up to 8\.33 THz, and atoms"
+    ):
+        far.run(120, samplers=[Observations(far.engine, coarse, far.groups)])
