@@ -13,6 +13,7 @@ from taichimd.cli import (
     analyze,
     build,
     check,
+    convert,
     cssp,
     demo,
     energy,
@@ -48,6 +49,7 @@ app.command(cls=PlainCommand)(build.build)
 app.command(cls=PlainCommand)(groups.groups)
 app.command(cls=PlainCommand)(analyze.analyze)
 app.command(cls=PlainCommand)(kappa.kappa)
+app.command(cls=PlainCommand)(convert.convert)
 app.command(cls=PlainCommand)(lammps.lammps)
 app.command(cls=PlainCommand)(plot.plot)
 app.command(cls=PlainCommand)(report.report)

@@ -142,8 +142,8 @@ class Spectrum(RunObservable):
         plan = self.run.plan
         plus, minus, carried = self.correlations()
         w = frequencies(plan.spectrum_lags, plan.interval)
-        time = plan.interval * np.arange(1 - plan.spectrum_lags, plan.spectrum_lags)
-        table: dict[str, Array] = {"frequency_THz": w / (2 * np.pi), "w_rad_per_ps": w}
+        time: Array = plan.interval * np.arange(1 - plan.spectrum_lags, plan.spectrum_lags)
+        table: dict[str, Array] = {"frequency_THz": np.asarray(w / (2 * np.pi)), "w_rad_per_ps": w}
         series: dict[str, Array] = {"time_ps": time}
         result, lines = Result([table, series], [], []), {}
         for k, name in enumerate(self._names):

@@ -45,7 +45,7 @@ def nemd_result(found: Conduction, settings: KappaSettings) -> Result:
         line = found.extrapolated
         rows.append(("mean free path", f"{plus_minus(_nm(line.free_path))} nm"))
         rows.append(("chi^2", f"{line.chi2:.2g}, {line.freedom} degrees of freedom"))
-    panels = [partial(_profiles, lengths=lengths, along=settings.along)]
+    panels: list[Any] = [partial(_profiles, lengths=lengths, along=str(settings.along))]
     if len(lengths) > 1:
         panels.append(partial(_inverse, found=found))
     return Result([table, profile], panels, rows, {"kappa": kappa}, list(found.notes))

@@ -29,7 +29,7 @@ def observations_of(engine: "System", settings: KappaSettings, layout: Layout | 
         settings.steps - first,
         settings.timestep,
         settings.every,
-        profile=(settings.along, settings.profile_bin),
+        profile=(settings.along, settings.profile_bin or 5.0),
     )
     return Observations(engine, plan, None if layout is None else layout.groups)
 
