@@ -142,7 +142,7 @@ class Spectrum(RunObservable):
         plan = self.run.plan
         plus, minus, carried = self.correlations()
         w = frequencies(plan.spectrum_lags, plan.interval)
-        time: Array = plan.interval * np.arange(1 - plan.spectrum_lags, plan.spectrum_lags)
+        time = np.asarray(plan.interval * np.arange(1 - plan.spectrum_lags, plan.spectrum_lags), float)
         table: dict[str, Array] = {"frequency_THz": np.asarray(w / (2 * np.pi)), "w_rad_per_ps": w}
         series: dict[str, Array] = {"time_ps": time}
         result, lines = Result([table, series], [], []), {}
