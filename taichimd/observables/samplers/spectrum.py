@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
+from taichimd.core.arguments import ArrayField, Bundle, Number, kernel, types_of
 from taichimd.core.errors import AnalysisError
 from taichimd.core.runtime import literals, ti
 from taichimd.core.saved import saved_array
@@ -34,24 +34,24 @@ PLUS, MINUS, CONVECTIVE = 0, 1, 2
 class Rings(Bundle):
     """Entries, rings, and sums."""
 
-    sorted_of: Any = Array("i32", "n", "place of each user's number")
-    virial: Any = Array("real", "9n", "3x3 virial of each atom, eV")
-    energy: Any = Array("real", "n", "energy of each atom, eV")
+    sorted_of: Any = ArrayField("i32", "n", "place of each user's number")
+    virial: Any = ArrayField("real", "9n", "3x3 virial of each atom, eV")
+    energy: Any = ArrayField("real", "n", "energy of each atom, eV")
     entries: Any = Number("i32", "atoms of groups")
-    atom: Any = Array("i32", "entries", "user's number of each")
-    group_of: Any = Array("i32", "entries", "group of each")
+    atom: Any = ArrayField("i32", "entries", "user's number of each")
+    group_of: Any = ArrayField("i32", "entries", "group of each")
     n_groups: Any = Number("i32", "number of groups")
     axis: Any = Number("i32", "of the heat current")
     velocity: Any = Number("double_vec", "velocities count relative to this one")
     lags: Any = Number("i32", "slots of the rings")
     filled: Any = Number("i32", "slots that hold a sample, with the present one")
     slot: Any = Number("i32", "of the present sample")
-    work: Any = Array("f64", "lags entries 3", "e.W of each slot and entry, eV")
-    vel: Any = Array("f64", "lags entries 3", "velocities, angstrom per internal time")
+    work: Any = ArrayField("f64", "lags entries 3", "e.W of each slot and entry, eV")
+    vel: Any = ArrayField("f64", "lags entries 3", "velocities, angstrom per internal time")
     scale: Any = Number("f64", "by which terms are multiplied")
     limit: Any = Number("f64", "largest scaled term")
-    sums: Any = Array("i64", "3 lags groups 3", "PLUS, MINUS and CONVECTIVE")
-    overflow: Any = Array("i32", "1", "1 if a term was larger")
+    sums: Any = ArrayField("i64", "3 lags groups 3", "PLUS, MINUS and CONVECTIVE")
+    overflow: Any = ArrayField("i32", "1", "1 if a term was larger")
 
 
 @ti.func
