@@ -18,13 +18,16 @@ SEARCH_PATH = "TAICHIMD_POTENTIALS"
 """Environment variable: folders to search before the shipped files, separated as in PATH."""
 KINDS = {
     ".tersoff": "tersoff",
+    ".tersoff.mod": "tersoff/mod",
+    ".tersoff.modc": "tersoff/mod/c",
+    ".tersoff.zbl": "tersoff/zbl",
     ".sw": "sw",
     ".vashishta": "vashishta",
     ".lj": "lj",
     ".ffield": "reaxff",
     ".atm": "atm",
 }
-"""What a file's last extension says about its format."""
+"""What the end of a file's name says about its format."""
 
 _NOT_READ = {
     "an embedded-atom potential": (
@@ -46,7 +49,6 @@ _NOT_READ = {
     "an atomic cluster expansion": (".ace", ".yace", ".pace"),
     "a moment tensor potential": (".mtp", ".almtp"),
     "a machine-learned model": (".pt", ".pth", ".pb", ".model", ".mliap", ".ckpt", ".onnx", ".hdnnp", ".nn"),
-    "a variant of Tersoff's potential": (".tersoff.mod", ".tersoff.modc", ".tersoff.zbl", ".tersoff.mod.c"),
     "a variant of Stillinger and Weber's potential": (".sw.mod", ".sw.modc"),
     "a REBO or AIREBO potential": (".rebo", ".airebo", ".airebo-m", ".airebo.m", ".lcbop"),
     "a potential of another form": (
@@ -76,7 +78,7 @@ class ShippedFile:
 
     Attributes:
         name: file name, which `find` and the command line take.
-        kind: "tersoff", "sw", "vashishta", "lj", "reaxff" or "atm".
+        kind: a value of `KINDS`.
         elements: chemical symbols that the file defines.
         header: paper, DOI and the rest of what the file says about itself.
         path: where it lies.
@@ -124,6 +126,12 @@ def find(name: str | os.PathLike[str]) -> Path:
     raise ParameterFileError(_not_found(path, bare))
 
 
+def kind_of(path: Path) -> str | None:
+    """The format that the end of a file's name stands for, the longest end first; None for other names."""
+    ends = [end for end in KINDS if path.name.endswith(end)]
+    return KINDS[max(ends, key=len)] if ends else None
+
+
 def check_format(path: Path) -> None:
     """Refuse a file that is known to be of a format that is not read, whether it is there or not.
 
@@ -131,7 +139,7 @@ def check_format(path: Path) -> None:
         ParameterFileError: what it is, and what is read.
     """
     name = path.name.lower()
-    if path.suffix in KINDS:
+    if kind_of(path):
         return
     for what, ends in _NOT_READ.items():
         if name.endswith(ends):
@@ -153,8 +161,8 @@ def shipped() -> list[ShippedFile]:
     found = []
     for folder in _shipped_folders():
         for path in _files(folder):
-            header = read_header(path)
-            found.append(ShippedFile(path.name, KINDS[path.suffix], header.elements, header, path))
+            header, kind = read_header(path), str(kind_of(path))
+            found.append(ShippedFile(path.name, kind, header.elements, header, path))
     return found
 
 
@@ -185,7 +193,7 @@ def _names(folder: Path) -> list[str]:
 
 def _files(folder: Path) -> list[Path]:
     """Those of a folder's files whose extension we read, sorted by name."""
-    return [folder / name for name in _names(folder) if Path(name).suffix in KINDS]
+    return [folder / name for name in _names(folder) if kind_of(Path(name))]
 
 
 def _not_found(path: Path, bare: bool) -> str:

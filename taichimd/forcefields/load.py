@@ -22,10 +22,11 @@ from taichimd.forcefields.term import Source
 from taichimd.forcefields.user_files import digest, loaded, told
 
 _MAKERS = {
-    ".tersoff": ("tersoff", "Tersoff"), ".sw": ("stillinger_weber", "StillingerWeber"),
-    ".vashishta": ("vashishta", "Vashishta"),
+    "tersoff": ("tersoff", "Tersoff"), "sw": ("stillinger_weber", "StillingerWeber"),
+    "vashishta": ("vashishta", "Vashishta"), "tersoff/mod": ("tersoff_mod", "TersoffMod"),
+    "tersoff/mod/c": ("tersoff_mod", "TersoffMod"), "tersoff/zbl": ("tersoff_zbl", "TersoffZBL"),
 }  # fmt: skip
-"""Module and function by suffix; imported when they are needed."""
+"""Module and function by kind of file; imported when they are needed."""
 
 
 def load_forcefield(spec: Any) -> ForceField:
@@ -81,8 +82,8 @@ def _from_parameters(path: Path, options: str) -> ForceField:
         raise SettingsError(f"{path.name}: {options!r} are options, which only ReaxFF takes; leave them out")
     if path.suffix in (".lj", ".atm"):
         return (_lennard_jones if path.suffix == ".lj" else _axilrod_teller)(path)
-    if path.suffix in _MAKERS:
-        module, name = _MAKERS[path.suffix]
+    if (kind := library.kind_of(path)) in _MAKERS:
+        module, name = _MAKERS[kind]
         found: ForceField = getattr(importlib.import_module(f"taichimd.forcefields.{module}"), name)(path)
         return found
     raise ParameterFileError(

@@ -21,7 +21,7 @@ from taichimd.core.runtime import literal_type, ti
 from taichimd.enumerate.terms import BondOrder
 from taichimd.forcefields import library
 from taichimd.forcefields.base import ForceField
-from taichimd.forcefields.formats.tersoff import read_tersoff
+from taichimd.forcefields.formats.tersoff import TersoffEntry, read_tersoff
 from taichimd.forcefields.table import Key, Row, Table
 from taichimd.forcefields.term import BOND_ORDER, Term, about
 
@@ -99,6 +99,18 @@ def bond(r, f, df, zeta, p: ti.template()):
     return u, du, -f * attraction * db
 
 
+def row_of(entry: TersoffEntry) -> dict[str, float]:
+    """The row of an entry of a file."""
+    names = [name for name in COLUMNS if hasattr(entry, name)]
+    return {
+        **{name: float(getattr(entry, name)) for name in names},
+        "d2": entry.d**2,
+        "c2_over_d2": entry.c**2 / entry.d**2,
+        # Entries with j != k say nothing of the bond; their n is often 0.
+        "half_over_n": 0.5 / entry.n if entry.n else 0.0,
+    }
+
+
 FUNCTIONS = {flag: BondOrder(cutoff_function, make_zeta(flag), bond) for flag in (False, True)}
 
 
@@ -113,16 +125,7 @@ def Tersoff(file: str | Path) -> ForceField:  # noqa: N802 - reads as the force 
         ParameterFileError: a file that cannot be found or read; with line and field.
     """
     parsed = read_tersoff(library.find(file))
-    rows: dict[Key, Row] = {}
-    for key, entry in parsed.entries.items():
-        names = [name for name in COLUMNS if hasattr(entry, name)]
-        rows[key] = {
-            **{name: float(getattr(entry, name)) for name in names},
-            "d2": entry.d**2,
-            "c2_over_d2": entry.c**2 / entry.d**2,
-            # Entries with j != k say nothing of the bond; their n is often 0.
-            "half_over_n": 0.5 / entry.n if entry.n else 0.0,
-        }
+    rows: dict[Key, Row] = {key: row_of(entry) for key, entry in parsed.entries.items()}
     with_lambda3 = any(row["lambda3"] != 0.0 for row in rows.values())
     term = Term(
         BOND_ORDER,

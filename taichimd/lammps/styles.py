@@ -7,9 +7,10 @@ from pathlib import Path
 from taichimd.core.errors import PropertyError
 from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.contribution import Contribution
+from taichimd.forcefields.library import kind_of
 from taichimd.forcefields.term import QUEUED, Term
 
-FILES = ("tersoff", "sw", "vashishta")
+FILES = ("tersoff", "tersoff/mod", "tersoff/mod/c", "tersoff/zbl", "sw", "vashishta")
 """Kinds of parameter files that LAMMPS reads as they are; also names of its pair styles."""
 TRUNCATIONS = {
     "truncated": ("lj/cut", ()),
@@ -65,10 +66,10 @@ def style_of(forcefield: ForceField, species: Sequence[str]) -> Style:
 
 def _style_of(contribution: Contribution, elements: list[str]) -> Style:
     sources = {term.source.path for term in contribution.terms if term.source}
-    kinds = {Path(path).suffix[1:] for path in sources}
+    kinds = {kind_of(Path(path)) for path in sources}
     if len(sources) == 1 and kinds <= set(FILES):
         (path,), (kind,) = sources, kinds
-        return Style(kind, (f'* * "{Path(path).resolve()}" {{elements}}',))
+        return Style(str(kind), (f'* * "{Path(path).resolve()}" {{elements}}',))
     if len(contribution.terms) == 1 and _is_lennard_jones(contribution.terms[0]):
         return _lennard_jones(contribution.terms[0], elements)
     raise PropertyError(f"LAMMPS has no pair style of {contribution.name} that it could be compared with")

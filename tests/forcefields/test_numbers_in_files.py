@@ -124,7 +124,7 @@ def test_the_message_has_the_digits_that_differ(tmp_path):
         ("Ta06A.snapcoeff", "a SNAP potential"), ("C.nep", "a neuroevolution potential"),
         ("nep.txt", "a neuroevolution potential"), ("gp_iter6.xml", "an XML file"),
         ("Cu.yace", "an atomic cluster"),
-        ("SiC.tersoff.zbl", "a variant of Tersoff"), ("CH.airebo", "a REBO or AIREBO"),
+        ("CH.airebo", "a REBO or AIREBO"),
         ("m.pth", "a machine-learned"),
     ],
 )  # fmt: skip

@@ -82,7 +82,7 @@ class TersoffEntry:
         return self.R + self.D
 
 
-def _mistake(triple: Triple, of: Mapping[str, float]) -> tuple[str, str] | None:
+def mistake(triple: Triple, of: Mapping[str, float]) -> tuple[str, str] | None:
     """Numbers for which the energy is undefined or not a Tersoff potential."""
     if of["m"] not in (1.0, 3.0):
         return "m", "1 or 3"
@@ -106,7 +106,7 @@ read_tersoff = Layout(
     roles=("centre", "bond partner", "third body"),
     fields=FIELDS,
     make=TersoffEntry,
-    mistake=_mistake,
-    others="tersoff/mod and tersoff/zbl files have other columns and are not read",
+    mistake=mistake,
+    others="tersoff/mod and tersoff/zbl files have other columns: call them .tersoff.mod, .tersoff.zbl",
 ).read
 """Read a LAMMPS `.tersoff` file; see `Layout.read`."""

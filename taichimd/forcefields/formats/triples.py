@@ -32,6 +32,7 @@ class Layout(Generic[E]):
         make: makes an entry of the numbers.
         mistake: (triple, numbers by field) -> (field, what was expected of it), or None if all is well.
         others: what is said of files with more columns.
+        alike: numbers that (i, j, j) and (j, i, i) have in common, because the energy of the pair is one.
     """
 
     kind: str
@@ -40,6 +41,7 @@ class Layout(Generic[E]):
     make: Callable[..., E]
     mistake: Callable[[Triple, Mapping[str, float]], tuple[str, str] | None]
     others: str
+    alike: tuple[str, ...] = ()
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -73,8 +75,24 @@ class Layout(Generic[E]):
                 f"{path} has no entry, expected LAMMPS's {self.kind} format: three elements and "
                 f"{len(self.fields)} numbers"
             )
+        self._check_alike(entries, first_line, path)
         elements = tuple(sorted({element for triple in entries for element in triple}))
         return TripleFile(path, header, elements, entries)
+
+    def _check_alike(self, entries: dict[Triple, E], line: dict[Triple, int], path: Path) -> None:
+        for (i, j, k), entry in entries.items():
+            other = entries.get((j, i, i))
+            if j != k or other is None:
+                continue
+            for field in self.alike:
+                values = getattr(entry, field), getattr(other, field)
+                if values[0] != values[1]:
+                    both = digits(values[0]), digits(values[1])
+                    raise ParameterFileError(
+                        f"{path} line {line[j, i, i]}: field '{field}' of entry {name_of((j, i, i))} is "
+                        f"{both[1]}, but {both[0]} in entry {name_of((i, j, j))} on line {line[i, j, j]}; "
+                        "the pair has one energy: write the same number in both"
+                    )
 
 
 @dataclass(frozen=True)
