@@ -65,6 +65,8 @@ _PUBLIC = {
     "neighbour_sum": "taichimd.forcefields.passes",
     "each_atom": "taichimd.forcefields.passes",
     "pair_forces": "taichimd.forcefields.passes",
+    "table": "taichimd.forcefields.tabulated",
+    "EmbeddedAtom": "taichimd.forcefields.eam",
 }
 __all__ = ["__version__", *sorted(_PUBLIC)]
 

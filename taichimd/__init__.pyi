@@ -41,12 +41,14 @@ from taichimd.forcefields.declare import pair_potential as pair_potential
 from taichimd.forcefields.declare import triplet_potential as triplet_potential
 from taichimd.forcefields.lennard_jones import LennardJones as LennardJones
 from taichimd.forcefields.load import load_forcefield as load_forcefield
+from taichimd.forcefields.eam import EmbeddedAtom as EmbeddedAtom
 from taichimd.forcefields.passes import ManyBody as ManyBody
 from taichimd.forcefields.passes import each_atom as each_atom
 from taichimd.forcefields.passes import neighbour_sum as neighbour_sum
 from taichimd.forcefields.passes import pair_forces as pair_forces
 from taichimd.forcefields.reaxff.forcefield import ReaxFF as ReaxFF
 from taichimd.forcefields.stillinger_weber import StillingerWeber as StillingerWeber
+from taichimd.forcefields.tabulated import table as table
 from taichimd.forcefields.tersoff import Tersoff as Tersoff
 from taichimd.forcefields.vashishta import Vashishta as Vashishta
 from taichimd.program.batch import Batch as Batch

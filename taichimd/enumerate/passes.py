@@ -17,7 +17,7 @@ from taichimd.core.runtime import computed_in, ti
 from taichimd.enumerate.access import access, store_matrix
 from taichimd.enumerate.group import Group, GroupFunctions
 from taichimd.enumerate.reproducible_sum import ALL, FORCE, store_function
-from taichimd.enumerate.terms import EACH_ATOM, NEIGHBOUR_SUM, PAIR_FORCES
+from taichimd.enumerate.terms import EACH_ATOM, NEIGHBOUR_SUM, PAIR_FORCES, takes_row
 from taichimd.neighbours.prune import prune_functions
 from taichimd.neighbours.rows import body_layout
 
@@ -66,11 +66,26 @@ def passes_functions(group: Group, variant: Any, thermostat: Any, box: Any) -> G
 
     def each_atom(one: Any) -> Any:
         places = [names.index(name) for name in one.writes]
+        with_row = takes_row(one.function)
+
+        @ti.func
+        def found_with_row(i, mine, g: ti.template()):
+            """With the parameters of the atom's element, which are those of the pair of two such atoms."""
+            a = look.kind_of(g.near.kind, i)
+            shared = look.read_pair(g.kept.pair_table, 0)
+            p = look.pair_parameters(g.kept.pair_table, shared, a, a)
+            return one.function(of_atom(mine), p)
+
+        @ti.func
+        def found_alone(i, mine, g: ti.template()):
+            return one.function(of_atom(mine))
+
+        evaluate = found_with_row if with_row else found_alone
 
         @computed_in(term)
         def run(i, g: ti.template(), want: ti.template(), first: ti.template(), out: ti.template()):
             mine = [ti.cast(g.own[k][i], term) for k in ti.static(range(count))]
-            found = one.function(of_atom(mine))
+            found = evaluate(i, mine, g)
             for k in ti.static(range(len(places))):
                 g.own[places[k]][i] = ti.cast(found[k + 1], real)
             if ti.static(want == ALL):

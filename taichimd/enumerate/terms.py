@@ -4,6 +4,7 @@ Terms are hashable: kernels are made once per set of terms and precision, and ev
 terms uses them, whatever its atoms or parameter values.
 """
 
+import inspect
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -42,8 +43,8 @@ class Pass:
 
     Attributes:
         kind: `NEIGHBOUR_SUM`: function(r, p, mine, theirs), summed over neighbours; `EACH_ATOM`:
-            function(mine), an energy and then numbers; `PAIR_FORCES`: function(r, p, mine, theirs), giving
-            u, dU_i/dr and dU_j/dr.
+            function(mine) or function(mine, p), an energy and then numbers; `PAIR_FORCES`:
+            function(r, p, mine, theirs), giving u, dU_i/dr and dU_j/dr.
         function: compiled. mine and theirs have the numbers of an atom as attributes.
         writes: names of the numbers that it leaves with each atom.
         each_step: whether it is done once in each step, not whenever forces are evaluated.
@@ -56,6 +57,11 @@ class Pass:
 
 
 NEIGHBOUR_SUM, EACH_ATOM, PAIR_FORCES = "neighbour sum", "each atom", "pair forces"
+
+
+def takes_row(function: Any) -> bool:
+    """Whether a function of `EACH_ATOM` also takes the parameters of the atom's element."""
+    return callable(function) and len(inspect.signature(function).parameters) > 1
 
 
 @dataclass(frozen=True)

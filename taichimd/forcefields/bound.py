@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.enumerate.terms import Compiled, Terms, Triples
+from taichimd.forcefields.flat import flat_rows
 from taichimd.forcefields.term import ANGLE, BOND_ORDER, PAIR, PASSES, TRIPLET, Term
 from taichimd.forcefields.truncate import EXTRA, at_cutoff, truncated
 
@@ -69,10 +70,9 @@ def bound(terms: Sequence[Term], species: Sequence[str]) -> Bound:
         triples = np.reshape([row["cutoff"] for row in rows], (n, n, n))
         reach = _reaches(triples, body.kind == BOND_ORDER)
         cutoffs = near_cutoffs = np.maximum(cutoffs, reach)
-        columns = (*table.columns, "reach")
-        flat = np.array([[row[c] for c in table.columns] for row in rows])
-        body_table = np.hstack([flat, np.repeat(reach.ravel(), n)[:, None]]).ravel()
-        found[body.kind.replace(" ", "_")] = Compiled(body.function, columns)
+        flat = flat_rows(table, species, body.name).with_column("reach", np.repeat(reach.ravel(), n))
+        body_table = flat.joined()
+        found[body.kind.replace(" ", "_")] = Compiled(body.function, flat.columns)
     if pair := by_kind.get(PAIR) or by_kind.get(PASSES):
         function, table = pair.function, pair.table
         truncation = pair.truncation or "truncated"
@@ -80,16 +80,15 @@ def bound(terms: Sequence[Term], species: Sequence[str]) -> Bound:
         pair_cutoffs = np.reshape([row["cutoff"] for row in rows], (n, n))
         cutoffs = np.maximum(cutoffs, pair_cutoffs)
         short = bool(body and near_cutoffs.max() < SHORT * cutoffs.max())
-        flat = np.array([[row[c] for c in table.columns] for row in rows])
-        columns = table.columns
+        flat = flat_rows(table, species, pair.name)
         if truncation != "truncated":
-            flat = at_cutoff(function, columns, flat)
-            columns = (*columns, *EXTRA)
-        pair_table = flat.ravel()
+            for name, values in zip(EXTRA, at_cutoff(function, flat), strict=True):
+                flat = flat.with_column(name, values)
+        pair_table = flat.joined()
         if pair.kind == PAIR:
-            found["pair"] = Compiled(truncated(function, truncation), columns)
+            found["pair"] = Compiled(truncated(function, truncation), flat.columns)
         else:
-            found["passes"] = Compiled(function, columns)
+            found["passes"] = Compiled(function, flat.columns)
     slots = {"pair": None, "triplet": None, "bond_order": None, **found}
     terms_of = Terms(n_kinds=n, short_body=short, **slots)
     name = " + ".join(dict.fromkeys(term.name for term in terms))

@@ -16,7 +16,7 @@ sqrt, sin, cos, power from `taichimd.math`: they give the same bits on every bac
 Taichi compiles the function: no early return, no string annotations, names from the module or literals.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from keyword import iskeyword
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from taichimd.forcefields.derive import derived_function
 from taichimd.forcefields.formats.text import shorten
 from taichimd.forcefields.source import check_attributes, check_function, expected_of
 from taichimd.forcefields.table import ANY, Row, Table
+from taichimd.forcefields.tabulated import Tabulated
 from taichimd.forcefields.term import PAIR, TRIPLET, Term, source_of
 from taichimd.forcefields.traced import traced
 from taichimd.forcefields.truncate import check_truncation
@@ -50,10 +51,17 @@ class Declared:
         params: Mapping[str, str],
         reference: str | None,
         derive: bool,
+        tables: Mapping[str, str] | None = None,
     ) -> None:
         expected = expected_of(order, derive)
         check_function(function, expected)
-        check_params(function.__name__, params)
+        self.tables = check_tables(function.__name__, params, tables)
+        if derive and self.tables:
+            raise SettingsError(
+                f"{function.__name__}: derive=True cannot differentiate a table; return the derivatives "
+                "yourself: value, slope = p.name(r)"
+            )
+        params = {**params, **self.tables}
         check_attributes(function, expected, {"p": (*params, "cutoff")})
         self.name = function.__name__
         self.written_as = label(function)
@@ -100,7 +108,7 @@ class Declared:
         Raises:
             SettingsError: a parameter that is missing or unknown, or a value that is not finite.
         """
-        rows = rows_of(self.name, self.params, self.order, table, cutoff, values)
+        rows = rows_of(self.name, self.params, self.order, table, cutoff, values, tuple(self.tables))
         end = check_truncation(truncation)
         if self.order == 3 and end != "truncated":
             raise SettingsError(
@@ -109,7 +117,7 @@ class Declared:
         term = Term(
             PAIR if self.order == 2 else TRIPLET,
             self.function,
-            Table(self.order, self.columns, rows, mix),
+            Table(self.order, self.columns, rows, mix, tuple(self.tables)),
             self.name,
             truncation=end if self.order == 2 else None,
             mixing=None if mix is None else label(mix),
@@ -127,7 +135,8 @@ def rows_of(
     order: int,
     table: Mapping[Any, Row] | None,
     cutoff: float | None,
-    values: Mapping[str, float],
+    values: Mapping[str, Any],
+    tables: Sequence[str] = (),
 ) -> dict[tuple[str, ...], Row]:
     """Rows of parameters by elements, from a table and values that all rows have.
 
@@ -138,6 +147,7 @@ def rows_of(
         table: values by elements, or None.
         cutoff: angstrom, of all rows that give none.
         values: of all rows.
+        tables: names of the parameters that are curves.
 
     Raises:
         SettingsError: a parameter that is unknown, a key of another length.
@@ -160,8 +170,34 @@ def rows_of(
             raise SettingsError(
                 f"{name}: row {key} of the table is {row!r}, expected values by name, as {{'cutoff': 3.0}}"
             )
-        rows[elements] = {column: _number(name, column, value) for column, value in {**common, **row}.items()}
+        rows[elements] = {
+            column: (_curve if column in tables else _number)(name, column, value)
+            for column, value in {**common, **row}.items()
+        }
     return rows
+
+
+def _curve(name: str, column: str, value: Any) -> Tabulated:
+    if not isinstance(value, Tabulated):
+        raise SettingsError(
+            f"{name}: {column} = {shorten(str(value))}, expected a curve, as taichimd.table('{column}', r, "
+            "values) makes it"
+        )
+    return value
+
+
+def check_tables(name: str, params: Mapping[str, str], tables: Mapping[str, str] | None) -> dict[str, str]:
+    """Refuse declared parameters and curves that are no names with units; the curves.
+
+    Raises:
+        SettingsError: of the potential `name`.
+    """
+    check_params(name, params)
+    given = {} if tables is None else tables
+    check_params(name, given)
+    if twice := [one for one in given if one in params]:
+        raise SettingsError(f"{name}: '{twice[0]}' is a parameter and a table; give it one name")
+    return dict(given)
 
 
 def _number(name: str, column: str, value: Any) -> float:
@@ -205,7 +241,11 @@ Decorator = Callable[[Callable[..., Any]], Declared]
 
 
 def pair_potential(
-    *, params: Mapping[str, str], reference: str | None = None, derive: bool = False
+    *,
+    params: Mapping[str, str],
+    tables: Mapping[str, str] | None = None,
+    reference: str | None = None,
+    derive: bool = False,
 ) -> Decorator:
     """Declare u(r, p) of a pair at distance r (angstrom), 0 < r < p.cutoff.
 
@@ -219,14 +259,19 @@ def pair_potential(
 
     Args:
         params: unit of each parameter by name, e.g. {"epsilon": "eV"}; read as attributes of p.
+        tables: unit of each parameter that is a curve (`taichimd.table`); `p.name(r)` is its value and slope.
         reference: citation of the formula.
         derive: the function returns u alone (eV); else it returns u and du/dr (eV/angstrom).
     """
-    return lambda function: Declared(function, 2, params, reference, derive)
+    return lambda function: Declared(function, 2, params, reference, derive, tables)
 
 
 def triplet_potential(
-    *, params: Mapping[str, str], reference: str | None = None, derive: bool = False
+    *,
+    params: Mapping[str, str],
+    tables: Mapping[str, str] | None = None,
+    reference: str | None = None,
+    derive: bool = False,
 ) -> Decorator:
     """Declare h(r_ij, r_ik, cos_jik, p), called once per atom i and unordered pair of its neighbours {j, k}.
 
@@ -246,7 +291,8 @@ def triplet_potential(
 
     Args:
         params: unit of each parameter by name.
+        tables: unit of each parameter that is a curve (`taichimd.table`); `p.name(r)` is its value and slope.
         reference: citation of the formula.
         derive: the function returns h alone (eV); else h, dh/dr_ij, dh/dr_ik (eV/angstrom), dh/dcos (eV).
     """
-    return lambda function: Declared(function, 3, params, reference, derive)
+    return lambda function: Declared(function, 3, params, reference, derive, tables)

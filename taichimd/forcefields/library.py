@@ -18,29 +18,31 @@ SEARCH_PATH = "TAICHIMD_POTENTIALS"
 """Environment variable: folders to search before the shipped files, separated as in PATH."""
 KINDS = {
     ".tersoff": "tersoff",
-    ".tersoff.mod": "tersoff/mod",
-    ".tersoff.modc": "tersoff/mod/c",
-    ".tersoff.zbl": "tersoff/zbl",
     ".sw": "sw",
     ".vashishta": "vashishta",
     ".lj": "lj",
     ".ffield": "reaxff",
     ".atm": "atm",
+    ".tersoff.mod": "tersoff/mod",
+    ".tersoff.modc": "tersoff/mod/c",
+    ".tersoff.zbl": "tersoff/zbl",
+    ".eam.alloy": "eam/alloy",
+    ".alloy": "eam/alloy",
+    ".setfl": "eam/alloy",
+    ".eam.fs": "eam/fs",
+    ".fs": "eam/fs",
+    ".eam": "eam",
+    ".funcfl": "eam",
 }
 """What the end of a file's name says about its format."""
 
 _NOT_READ = {
-    "an embedded-atom potential": (
-        ".eam",
-        ".eam.alloy",
-        ".eam.fs",
-        ".alloy",
-        ".fs",
+    "an embedded-atom potential with angles or concentrations": (
         ".eam.cd",
+        ".cdeam",
+        ".eam.he",
         ".adp",
         ".eim",
-        ".funcfl",
-        ".setfl",
     ),
     "a modified embedded-atom potential": (".meam", ".meam.spline", ".meam.sw.spline", ".msmeam"),
     "a SNAP potential": (".snap", ".snapcoeff", ".snapparam"),
@@ -144,7 +146,9 @@ def check_format(path: Path) -> None:
     for what, ends in _NOT_READ.items():
         if name.endswith(ends):
             own = (
-                "; write it as functions of your own (docs/forcefields/own.md)" if "embedded" in what else ""
+                "; write it as functions of your own (docs/forcefields/own.md)"
+                if "with angles" in what
+                else ""
             )
             raise ParameterFileError(
                 f"{path}: {what} in a format that is not supported; supported are {', '.join(KINDS)} and "

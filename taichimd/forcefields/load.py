@@ -25,6 +25,7 @@ _MAKERS = {
     "tersoff": ("tersoff", "Tersoff"), "sw": ("stillinger_weber", "StillingerWeber"),
     "vashishta": ("vashishta", "Vashishta"), "tersoff/mod": ("tersoff_mod", "TersoffMod"),
     "tersoff/mod/c": ("tersoff_mod", "TersoffMod"), "tersoff/zbl": ("tersoff_zbl", "TersoffZBL"),
+    "eam/alloy": ("eam", "EmbeddedAtom"), "eam/fs": ("eam", "EmbeddedAtom"), "eam": ("eam", "EmbeddedAtom"),
 }  # fmt: skip
 """Module and function by kind of file; imported when they are needed."""
 
@@ -92,9 +93,26 @@ def _from_parameters(path: Path, options: str) -> ForceField:
     )
 
 
+def _one_by_one(specs: Sequence[Any]) -> tuple[list[Any], list[ForceField]]:
+    """The force fields of a sum with what was given for each: `.eam` files of elements are one potential."""
+    texts = [str(one) if isinstance(one, str | PathLike) else "" for one in specs]
+    of_elements = [k for k, text in enumerate(texts) if library.kind_of(Path(text)) == "eam"]
+    if len(of_elements) < 2:
+        return list(specs), [load_forcefield(one) for one in specs]
+    from taichimd.forcefields.eam import EmbeddedAtom
+
+    found: list[tuple[Any, ForceField]] = []
+    for k, one in enumerate(specs):
+        if k == of_elements[0]:
+            found.append((one, EmbeddedAtom(*(texts[other] for other in of_elements))))
+        elif k not in of_elements:
+            found.append((one, load_forcefield(one)))
+    return [one for one, _ in found], [made for _, made in found]
+
+
 def _sum_of(specs: Sequence[Any]) -> ForceField:
     """The sum, with a warning of each file, or each name in a Python file, that is in it twice."""
-    forcefields = [load_forcefield(one) for one in specs]
+    specs, forcefields = _one_by_one(specs)
     seen = set()
     for spec, forcefield in zip(specs, forcefields, strict=True):
         if not isinstance(spec, str | PathLike) or forcefield.source is None:

@@ -24,18 +24,18 @@ restart.
 """
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from types import FunctionType
 from typing import Any
 
 from taichimd.core.errors import SettingsError
-from taichimd.enumerate.terms import EACH_ATOM, NEIGHBOUR_SUM, PAIR_FORCES, Pass, Passes
+from taichimd.enumerate.terms import EACH_ATOM, NEIGHBOUR_SUM, PAIR_FORCES, Pass, Passes, takes_row
 from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.code import label
-from taichimd.forcefields.declare import check_params, rows_of
+from taichimd.forcefields.declare import check_tables, rows_of
 from taichimd.forcefields.source import Expected, attributes_of, check_attributes, place, place_of
-from taichimd.forcefields.table import Row, Table
+from taichimd.forcefields.table import BACK, Row, Table
 from taichimd.forcefields.term import PASSES, Term, source_of
 from taichimd.forcefields.traced import traced
 
@@ -45,14 +45,26 @@ _SUM = Expected(_ARGUMENTS, ("the number to sum",))
 _FORCES = Expected(_ARGUMENTS, ("u", "dU_i/dr", "dU_j/dr"))
 
 
-def _of_atom(writes: tuple[str, ...]) -> Expected:
-    hint = "parameters belong to pairs: use p in a neighbour_sum, or write the number"
-    return Expected(("mine",), ("u", *writes), hint=hint)
+def _of_atom(writes: tuple[str, ...], function: Function) -> Expected:
+    """Of f(mine), or of f(mine, p) with the parameters of the atom's element."""
+    hint = "an atom alone has no distance: expected f(mine) or f(mine, p)"
+    return Expected(("mine", "p") if takes_row(function) else ("mine",), ("u", *writes), hint=hint)
 
 
 def _expected(one: Pass) -> Expected:
     of_pairs = {NEIGHBOUR_SUM: _SUM, PAIR_FORCES: _FORCES}
-    return of_pairs[one.kind] if one.kind in of_pairs else _of_atom(one.writes)
+    return of_pairs[one.kind] if one.kind in of_pairs else _of_atom(one.writes, one.function)
+
+
+def _known(name: str, what: str, given: Sequence[str], params: Collection[str]) -> tuple[str, ...]:
+    """Names of parameters, which have to be declared."""
+    if isinstance(given, str):
+        raise SettingsError(f"{name}: {what} is a list of names, as ('{given}',)")
+    if unknown := [one for one in given if one not in params]:
+        raise SettingsError(
+            f"{name}: {what} names '{unknown[0]}', expected some of {', '.join(params) or 'no names'}"
+        )
+    return tuple(given)
 
 
 def _check_names(decorator: str, names: tuple[Any, ...], example: str) -> None:
@@ -82,7 +94,9 @@ def neighbour_sum(into: str, *, each_step: bool = False) -> Callable[[Function],
 
 
 def each_atom(*writes: str, each_step: bool = False) -> Callable[[Function], Pass]:
-    """Declare f(mine) -> (u, x, ...): an energy of the atom (eV), and a number for each name.
+    """Declare f(mine) or f(mine, p) -> (u, x, ...): an energy of the atom (eV), and a number for each name.
+
+    p are the parameters of the atom's element, from the row of the pair of two such atoms.
 
         >>> from taichimd import each_atom
         >>> @each_atom("slope")
@@ -96,7 +110,7 @@ def each_atom(*writes: str, each_step: bool = False) -> Callable[[Function], Pas
         each_step: once in each step of a run, not whenever forces are evaluated: for a state.
     """
     _check_names("each_atom", writes, '"slope"')
-    return lambda function: Pass(EACH_ATOM, traced(function, _of_atom(writes)), writes, each_step)
+    return lambda function: Pass(EACH_ATOM, traced(function, _of_atom(writes, function)), writes, each_step)
 
 
 def pair_forces(function: Function) -> Pass:
@@ -132,6 +146,12 @@ class ManyBody:
         params: unit of each parameter by name; `cutoff` (angstrom) belongs to every potential besides.
         state: those of the arrays that atoms keep from step to step; they begin with 0.
         reference: where the formula comes from.
+        tables: unit of each parameter that is a curve (`taichimd.table`), by name; `p.name(x)` is its value
+            and slope.
+        of_atoms: parameters that belong to an element, not to a pair: functions of `each_atom` read them, and
+            only rows of like pairs give them.
+        ordered: parameters that differ between the rows (i, j) and (j, i), which are then both given.
+            `p.name` is of (i, j) with i the atom (mine), `p.name_back` of (j, i).
 
     Raises:
         SettingsError: a pass that cannot be run here: its kind, its place, a number that is not declared.
@@ -146,13 +166,18 @@ class ManyBody:
         params: Mapping[str, str],
         state: Sequence[str] = (),
         reference: str | None = None,
+        tables: Mapping[str, str] | None = None,
+        of_atoms: Sequence[str] = (),
+        ordered: Sequence[str] = (),
     ) -> None:
-        check_params(name, params)
+        self.tables = check_tables(name, params, tables)
         if isinstance(arrays, str) or isinstance(state, str):
             raise SettingsError(f"{name}: arrays and state are lists of names, as ('density', 'slope')")
         if not passes:
             raise SettingsError(f"{name} has no pass; expected one or more functions")
-        self.name, self.params, self.reference = name, dict(params), reference
+        self.name, self.params, self.reference = name, {**params, **self.tables}, reference
+        self.of_atoms, self.ordered = _known(name, "of_atoms", of_atoms, self.params), tuple(ordered)
+        _known(name, "ordered", ordered, [one for one in self.params if one not in self.of_atoms])
         self.program = Passes(tuple(passes), tuple(arrays), tuple(state))
         self._check()
         self._check_reads()
@@ -194,7 +219,10 @@ class ManyBody:
         for one in self.program.passes:
             function, expected = inspect.unwrap(one.function), _expected(one)
             arrays = self.program.arrays
-            known = {"p": (*self.params, "cutoff"), "mine": arrays, "theirs": arrays}
+            of_pairs = [name for name in self.params if name not in self.of_atoms]
+            backs = [name + BACK for name in self.ordered]
+            own = self.params if one.kind == EACH_ATOM else (*of_pairs, *backs)
+            known = {"p": (*own, "cutoff"), "mine": arrays, "theirs": arrays}
             check_attributes(function, expected, known)
             for name, node, argument in attributes_of(function, expected):
                 if argument != "p" and node.attr not in left:
@@ -204,6 +232,11 @@ class ManyBody:
                         f"state=('{node.attr}',)"
                     )
             left |= set(one.writes)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of its parameters, and the cutoff."""
+        return (*self.params, "cutoff")
 
     @property
     def takes(self) -> str:
@@ -216,19 +249,19 @@ class ManyBody:
         """A force field with these parameter values.
 
         Args:
-            table: values by elements: ("Cu", "Ni"), in either order.
+            table: values by elements: ("Cu", "Ni"), in either order, or, with `ordered` parameters, in both.
             cutoff: angstrom; the default of every row of the table.
             values: one keyword for each declared parameter.
 
         Raises:
             SettingsError: a parameter that is missing or unknown, or a value that is not finite.
         """
-        rows = rows_of(self.name, self.params, 2, table, cutoff, values)
+        rows = rows_of(self.name, self.params, 2, table, cutoff, values, tuple(self.tables))
         functions = [one.function for one in self.program.passes]
         term = Term(
             PASSES,
             self.program,
-            Table(2, (*self.params, "cutoff"), rows),
+            Table(2, self.columns, rows, None, tuple(self.tables), self.of_atoms, self.ordered),
             self.name,
             citation=self.reference,
             source=self.source,

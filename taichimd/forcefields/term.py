@@ -9,9 +9,10 @@ from typing import Any, ClassVar
 
 from ase import Atoms
 
+from taichimd.enumerate.parameters import spline
 from taichimd.forcefields.code import Code, code_of, label
 from taichimd.forcefields.references import reference_to, restored
-from taichimd.forcefields.table import Table
+from taichimd.forcefields.table import Table, shown
 from taichimd.forcefields.truncate import truncated
 from taichimd.forcefields.user_files import digest
 
@@ -159,11 +160,11 @@ class Term:
             "kind": self.kind,
             "truncation": self.truncation,
             "columns": self.table.columns,
-            "rows": [
-                [float(row[column]).hex() for column in self.table.columns]
-                for row in self.table.values(species, self.name)
-            ],
+            "rows": self.table.digits(species, self.name),
             "code": self.code.digest,
+            # Only where there are some: other terms keep their fingerprints.
+            **({"ordered": self.table.ordered} if self.table.ordered else {}),
+            **({"spline": code_of(spline).digest} if self.table.curves else {}),
         }
 
     def describe(self, species: Sequence[str] | None = None) -> dict[str, Any]:
@@ -193,7 +194,7 @@ class Term:
             "cutoff_A": max(row["cutoff"] for row in rows.values()),
             "units": dict(self.units),
             "parameters": {
-                "-".join(key): {column: float(row[column]) for column in self.table.columns}
+                "-".join(key): {column: shown(row[column]) for column in self.table.columns if column in row}
                 for key, row in rows.items()
             },
         }

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from taichimd.core.errors import SettingsError
 from taichimd.core.runtime import literals, start, ti
 from taichimd.enumerate.parameters import reader
+from taichimd.forcefields.flat import Flat
 
 TRUNCATIONS = ("truncated", "energy-shifted", "force-shifted")
 EXTRA = ("u_cut", "du_cut")
@@ -54,18 +55,18 @@ def truncated(function: Any, truncation: str) -> Any:
     return shifted
 
 
-def at_cutoff(function: Any, columns: tuple[str, ...], table: NDArray[np.float64]) -> NDArray[np.float64]:
-    """`table` (rows, columns) with u and u' at each row's cutoff behind, (rows, columns + 2).
+def at_cutoff(function: Any, flat: Flat) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The values u and u' at the cutoff of each row, two arrays (rows,).
 
     Evaluated by the compiled function itself, so that the shifted energy ends at exactly zero.
     """
     start()
-    rows = len(table)
-    values, energy, slope = (ti.ndarray(ti.f64, k) for k in (table.size, rows, rows))
-    values.from_numpy(np.ascontiguousarray(table).ravel())
+    rows, given = len(flat.rows), flat.joined()
+    values, energy, slope = (ti.ndarray(ti.f64, k) for k in (given.size, rows, rows))
+    values.from_numpy(given)
     with literals(ti.f64):
-        _ends(function, columns)(rows, values, energy, slope)
-    return np.hstack([table, energy.to_numpy()[:, None], slope.to_numpy()[:, None]])
+        _ends(function, flat.columns)(rows, values, energy, slope)
+    return energy.to_numpy(), slope.to_numpy()
 
 
 @cache

@@ -119,8 +119,8 @@ def test_the_message_has_the_digits_that_differ(tmp_path):
 @pytest.mark.parametrize(
     ("name", "what"),
     [
-        ("Cu.eam.alloy", "an embedded-atom potential"), ("NiAl.eam.fs", "an embedded-atom potential"),
-        ("Cu_u3.eam", "an embedded-atom potential"), ("library.meam", "a modified embedded-atom potential"),
+        ("AlCu.adp", "an embedded-atom potential with angles"),
+        ("library.meam", "a modified embedded-atom potential"),
         ("Ta06A.snapcoeff", "a SNAP potential"), ("C.nep", "a neuroevolution potential"),
         ("nep.txt", "a neuroevolution potential"), ("gp_iter6.xml", "an XML file"),
         ("Cu.yace", "an atomic cluster"),

@@ -116,6 +116,31 @@ def parse_title(title: str, path: Path) -> Header:
     return _header(first, notes, warnings, TITLE_UNITS)
 
 
+def parse_comments(lines: list[str], path: Path) -> Header:
+    """Collect the header from lines that are comments whatever they say, as in EAM files.
+
+    A file without keys has its first line that is not empty as its NOTE.
+
+    Raises:
+        UnitsMismatchError: UNITS are not "metal".
+    """
+    pairs = []
+    for number, line in enumerate(lines, start=1):
+        for key, value in _split(_TITLE, line.lstrip("# \t")):
+            if key == "UNITS":
+                _check_units(value, path, number)
+            pairs.append((key, value))
+    if not pairs:
+        pairs = [("NOTE", text) for text in (line.strip() for line in lines) if text][:1]
+    first: dict[str, str] = {}
+    for key, value in pairs:
+        if value:
+            first.setdefault(key, value)
+    notes = tuple(value for key, value in pairs if key in ("NOTE", "COMMENT") and value)
+    warnings = tuple(value for key, value in pairs if key == "WARNING" and value)
+    return _header(first, notes, warnings, UNITS)
+
+
 def _header(first: dict[str, str], notes: tuple[str, ...], warnings: tuple[str, ...], units: str) -> Header:
     return Header(
         date=first.get("DATE"),

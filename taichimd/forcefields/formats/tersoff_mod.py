@@ -83,6 +83,10 @@ def _mistake(triple: Triple, of: Mapping[str, float]) -> tuple[str, str] | None:
         return "beta", "1 or 3"
     if of["beta_ters"] != 1.0:
         return "beta_ters", "1: this number is not used, and other values are often a shifted column"
+    return _wrong_range(of) or _wrong_bond(triple, of)
+
+
+def _wrong_range(of: Mapping[str, float]) -> tuple[str, str] | None:
     for field in _NOT_NEGATIVE:
         if of[field] < 0.0:
             return field, "a number that is not negative"
@@ -92,6 +96,10 @@ def _mistake(triple: Triple, of: Mapping[str, float]) -> tuple[str, str] | None:
         return "D", f"at most R = {digits(of['R'])}: the cutoff region starts at R - D"
     if of["R"] + of["D"] > LONGEST:
         return "R", f"R + D of {LONGEST:g} angstrom or less"
+    return None
+
+
+def _wrong_bond(triple: Triple, of: Mapping[str, float]) -> tuple[str, str] | None:
     if triple[1] == triple[2]:
         for field in ("n", "eta"):
             if of[field] == 0.0:

@@ -2,8 +2,8 @@
 
     i j k  m gamma lambda3 c d costheta0 n beta lambda2 B R D lambda1 A  Z_i Z_j ZBLcut ZBLexpscale
 
-The four count in entries with j == k: atomic numbers, the distance r_C (angstrom) at which the ZBL energy goes
-over into Tersoff's, and how sharply (1/angstrom).
+The four count in entries with j == k: atomic numbers, the distance r_C (angstrom) at which the ZBL energy
+goes over into Tersoff's, and how sharply (1/angstrom).
 
 Sources: R. Devanathan, T. Diaz de la Rubia, W. J. Weber, J. Nucl. Mater. 253, 47 (1998),
 doi:10.1016/S0022-3115(97)00304-8; LAMMPS manual, page pair_style tersoff/zbl.
@@ -21,7 +21,7 @@ FIELDS = (*tersoff.FIELDS, "Z_i", "Z_j", "ZBLcut", "ZBLexpscale")
 
 @dataclass(frozen=True)
 class TersoffZBLEntry(tersoff.TersoffEntry):
-    """One entry: that of a `.tersoff` file, and
+    """An entry of a `.tersoff` file, with four more numbers.
 
     Attributes:
         Z_i, Z_j: atomic numbers.

@@ -1,0 +1,102 @@
+"""Rows of parameters as one flat array: numbers by columns, then the points of curves."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taichimd.core.errors import SettingsError
+from taichimd.enumerate.parameters import START, columns_of
+from taichimd.forcefields.table import BACK, Row, Table
+from taichimd.forcefields.tabulated import Tabulated
+
+Array = NDArray[np.float64]
+MOST = 2**24
+"""Numbers of all curves together: where each begins is exact in float32."""
+
+
+@dataclass(frozen=True)
+class Flat:
+    """Rows of parameters, and the points of their curves.
+
+    Attributes:
+        rows: (rows, columns); where curves begin is counted from the first point of all.
+        columns: their names.
+        points: of all curves, one after the other.
+    """
+
+    rows: Array
+    columns: tuple[str, ...]
+    points: Array
+
+    def with_column(self, name: str, values: Array) -> "Flat":
+        """The same with one more column."""
+        return Flat(np.hstack([self.rows, values[:, None]]), (*self.columns, name), self.points)
+
+    def joined(self) -> Array:
+        """One array: all rows, then the points; where curves begin is counted from the first row."""
+        rows = self.rows.copy()
+        for k, name in enumerate(self.columns):
+            if name.endswith(START):
+                rows[:, k] += rows.size
+        return np.concatenate([rows.ravel(), self.points])
+
+
+def flat_rows(table: Table, species: Sequence[str], name: str) -> Flat:
+    """Rows for all tuples of the species, in the kernels' order.
+
+    Raises:
+        MissingParameterError: as `Table.values`.
+        SettingsError: curves of more points than kernels can address.
+    """
+    keys = list(product(species, repeat=table.order))
+    found = dict(zip(keys, table.values(species, name), strict=True))
+    pool = _Pool()
+    names: list[str] = []
+    columns: list[list[float]] = []
+
+    def put(column: str, label: str, rows: Sequence[Row]) -> None:
+        values = [table.value(row, column, key) for row, key in zip(rows, keys, strict=True)]
+        if column not in table.curves:
+            names.append(label)
+            columns.append([float(value) for value in values])
+            return
+        names.extend(columns_of(label))
+        columns.extend(map(list, zip(*(pool.numbers(value) for value in values), strict=True)))
+
+    for column in table.columns:
+        put(column, column, [found[key] for key in keys])
+    for column in table.ordered:
+        put(column, column + BACK, [found[key[::-1]] for key in keys])
+    points = pool.joined()
+    if len(points) > MOST:
+        raise SettingsError(
+            f"{name}: its tables have {len(points) // 2:,} points, expected at most {MOST // 2:,}; take a "
+            "larger spacing"
+        )
+    return Flat(np.array(columns).T.copy(), tuple(names), points)
+
+
+class _Pool:
+    """Points of curves, each curve once."""
+
+    def __init__(self) -> None:
+        self._starts: dict[Tabulated, int] = {}
+        self._points: list[Array] = []
+        self._size = 0
+
+    def numbers(self, curve: Any) -> tuple[float, float, float, float]:
+        """The columns of a curve (`enumerate.parameters.ENDS`); of none zeros, which nothing reads."""
+        if curve is None:
+            return 0.0, 0.0, 0.0, 0.0
+        if curve not in self._starts:
+            self._starts[curve] = self._size
+            self._points.append(curve.points)
+            self._size += len(self._points[-1])
+        return float(self._starts[curve]), float(len(curve.values)), curve.first, 1.0 / curve.spacing
+
+    def joined(self) -> Array:
+        return np.concatenate(self._points) if self._points else np.zeros(0)
