@@ -39,9 +39,9 @@ from taichimd.forcefields.contract import ExternalPotential as ExternalPotential
 from taichimd.forcefields.contract import PotentialResult as PotentialResult
 from taichimd.forcefields.declare import pair_potential as pair_potential
 from taichimd.forcefields.declare import triplet_potential as triplet_potential
+from taichimd.forcefields.eam import EmbeddedAtom as EmbeddedAtom
 from taichimd.forcefields.lennard_jones import LennardJones as LennardJones
 from taichimd.forcefields.load import load_forcefield as load_forcefield
-from taichimd.forcefields.eam import EmbeddedAtom as EmbeddedAtom
 from taichimd.forcefields.passes import ManyBody as ManyBody
 from taichimd.forcefields.passes import each_atom as each_atom
 from taichimd.forcefields.passes import neighbour_sum as neighbour_sum

@@ -217,13 +217,29 @@ def of_output(report: Mapping[str, Any]) -> list[str]:
     return [f"output took {share:.0%} of the time of the run ({output:.1f} s): {cure}"]
 
 
+def beyond_tables(report: Mapping[str, Any]) -> list[str]:
+    """That densities of an EAM potential were beyond its table, if that is so.
+
+    Args:
+        report: of run.json.
+    """
+    count = report.get("statistics", {}).get("beyond_tables", 0)
+    if not count:
+        return []
+    times = f"{count:,} time{'s' * (count != 1)}"
+    return [
+        f"a density was beyond the table of the embedding energy {times} (atoms times evaluations), and the "
+        "energy is a straight line there: atoms came closer than the potential was made for"
+    ]
+
+
 def after_run(report: dict[str, Any]) -> list[str]:
     """What the figures of a run mean.
 
     Args:
         report: of run.json.
     """
-    told = [*observed_equilibration(report), *of_output(report)]
+    told = [*observed_equilibration(report), *of_output(report), *beyond_tables(report)]
     first, last = report.get("first_volume_A3"), report.get("last_volume_A3")
     if first is None or last is None or 1.0 / TORN < last / first < TORN:
         return told

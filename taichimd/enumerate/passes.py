@@ -16,8 +16,10 @@ from taichimd.core.arguments import View, device_helper
 from taichimd.core.runtime import computed_in, ti
 from taichimd.enumerate.access import access, store_matrix
 from taichimd.enumerate.group import Group, GroupFunctions
+from taichimd.enumerate.parameters import columns_of
 from taichimd.enumerate.reproducible_sum import ALL, FORCE, store_function
-from taichimd.enumerate.terms import EACH_ATOM, NEIGHBOUR_SUM, PAIR_FORCES, takes_row
+from taichimd.enumerate.terms import EACH_ATOM, NEIGHBOUR_SUM, PAIR_FORCES, LookUp, takes_row
+from taichimd.neighbours.control import Control
 from taichimd.neighbours.prune import prune_functions
 from taichimd.neighbours.rows import body_layout
 
@@ -46,7 +48,10 @@ def passes_functions(group: Group, variant: Any, thermostat: Any, box: Any) -> G
         place = names.index(one.writes[0])
 
         @computed_in(term)
-        def run(i, g: ti.template(), want: ti.template(), first: ti.template(), out: ti.template()):
+        def run(
+            i, g: ti.template(), want: ti.template(), first: ti.template(), out: ti.template(),
+            control: ti.template()
+        ):  # fmt: skip
             rows, n, width, shift_bits = g.near, g.n, g.near.width, g.near.shift_bits
             x = rows.pos[i]
             a = look.kind_of(rows.kind, i)
@@ -67,25 +72,40 @@ def passes_functions(group: Group, variant: Any, thermostat: Any, box: Any) -> G
     def each_atom(one: Any) -> Any:
         places = [names.index(name) for name in one.writes]
         with_row = takes_row(one.function)
+        within = [(names.index(name), curve) for name, curve in one.within] if isinstance(one, LookUp) else []
+
+        @device_helper
+        def beyond(mine: Any, p: Any, k: int) -> Any:
+            """Intervals by which a number is beyond the last point of its curve."""
+            place, curve = within[k]
+            _, nodes, first, inverse = (getattr(p, column) for column in columns_of(curve))
+            return (mine[place] - first) * inverse - nodes + 1.0
 
         @ti.func
-        def found_with_row(i, mine, g: ti.template()):
+        def found_with_row(i, mine, g: ti.template(), control: ti.template()):
             """With the parameters of the atom's element, which are those of the pair of two such atoms."""
             a = look.kind_of(g.near.kind, i)
             shared = look.read_pair(g.kept.pair_table, 0)
             p = look.pair_parameters(g.kept.pair_table, shared, a, a)
+            for k in ti.static(range(len(within))):
+                # An integer: the order of additions does not count.
+                if beyond(mine, p, k) > 0.0:
+                    ti.atomic_add(control[Control.beyond], 1)
             return one.function(of_atom(mine), p)
 
         @ti.func
-        def found_alone(i, mine, g: ti.template()):
+        def found_alone(i, mine, g: ti.template(), control: ti.template()):
             return one.function(of_atom(mine))
 
         evaluate = found_with_row if with_row else found_alone
 
         @computed_in(term)
-        def run(i, g: ti.template(), want: ti.template(), first: ti.template(), out: ti.template()):
+        def run(
+            i, g: ti.template(), want: ti.template(), first: ti.template(), out: ti.template(),
+            control: ti.template()
+        ):  # fmt: skip
             mine = [ti.cast(g.own[k][i], term) for k in ti.static(range(count))]
-            found = evaluate(i, mine, g)
+            found = evaluate(i, mine, g, control)
             for k in ti.static(range(len(places))):
                 g.own[places[k]][i] = ti.cast(found[k + 1], real)
             if ti.static(want == ALL):
@@ -170,7 +190,7 @@ def passes_functions(group: Group, variant: Any, thermostat: Any, box: Any) -> G
         for k in ti.static(range(len(runs))):
             for i in range(g.n):
                 if control[frozen] == 0 and (ti.static(always[k]) or g.stepping == 1):
-                    runs[k](i, g, want, ti.static(begins[k]), out)
+                    runs[k](i, g, want, ti.static(begins[k]), out, control)
         if ti.static(has_forces):
             of_forces(ti.static(begins[-1]), g, out, control, frozen, want, ledger, bath)
         else:

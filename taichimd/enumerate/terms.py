@@ -56,6 +56,17 @@ class Pass:
     each_step: bool = False
 
 
+@dataclass(frozen=True)
+class LookUp(Pass):
+    """A pass over atoms that looks up numbers in curves; atoms beyond the last point are counted.
+
+    Attributes:
+        within: number and curve of each.
+    """
+
+    within: tuple[tuple[str, str], ...] = ()
+
+
 NEIGHBOUR_SUM, EACH_ATOM, PAIR_FORCES = "neighbour sum", "each atom", "pair forces"
 
 

@@ -29,11 +29,13 @@ from taichimd.forcefields.formats.funcfl import mixed, read_funcfl
 from taichimd.forcefields.formats.setfl import EamFile, read_setfl
 from taichimd.forcefields.passes import ManyBody, each_atom, neighbour_sum, pair_forces
 from taichimd.forcefields.table import Row
-from taichimd.forcefields.tabulated import SMALL, Tabulated
+from taichimd.forcefields.tabulated import Tabulated
 from taichimd.forcefields.term import Source, about, source_of
 
 JUMP = 1e-5
 """eV: a larger jump of the pair energy at the cutoff is worth a warning."""
+NEGATIVE = 1e-3
+"""Of the largest density: less below 0 is noise of the file."""
 
 
 @neighbour_sum("density")
@@ -43,7 +45,7 @@ def density(r, p, mine, theirs):
     return f
 
 
-@each_atom("slope")
+@each_atom("slope", within={"density": "embedding"})
 def embedding(mine, p):
     """Embedding energy and its slope."""
     energy, slope = p.embedding(mine.density)
@@ -158,13 +160,11 @@ def remarks_on(of: EamFile) -> list[str]:
             f"{of.cutoff:g} angstrom, and energy is conserved no better than that"
         )
     end = (len(next(iter(of.rphi.values()))) - 1) * of.dr
-    if end < of.cutoff * (1.0 - 1e-9):
+    if end < of.cutoff * (1.0 - 1e-6):
         found.append(
-            f"tables end at {end:g} angstrom, before the cutoff of {of.cutoff:g}; their last values are "
-            f"below "
-            f"{SMALL:g}"
+            f"tables end at {end:g} angstrom, before the cutoff of {of.cutoff:g}; their last values are kept"
         )
-    negative = [pair for pair, values in of.density.items() if np.min(values) < -SMALL]
+    negative = [pair for pair, f in of.density.items() if np.min(f) < -NEGATIVE * np.max(np.abs(f))]
     if negative:
         found.append(
             f"the density of {negative[0][1]} is negative at some distances; where a sum is below 0, the "

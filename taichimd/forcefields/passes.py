@@ -30,7 +30,7 @@ from types import FunctionType
 from typing import Any
 
 from taichimd.core.errors import SettingsError
-from taichimd.enumerate.terms import EACH_ATOM, NEIGHBOUR_SUM, PAIR_FORCES, Pass, Passes, takes_row
+from taichimd.enumerate.terms import EACH_ATOM, NEIGHBOUR_SUM, PAIR_FORCES, LookUp, Pass, Passes, takes_row
 from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.code import label
 from taichimd.forcefields.declare import check_tables, rows_of
@@ -93,7 +93,9 @@ def neighbour_sum(into: str, *, each_step: bool = False) -> Callable[[Function],
     return lambda function: Pass(NEIGHBOUR_SUM, traced(function, _SUM), (into,), each_step)
 
 
-def each_atom(*writes: str, each_step: bool = False) -> Callable[[Function], Pass]:
+def each_atom(
+    *writes: str, each_step: bool = False, within: Mapping[str, str] | None = None
+) -> Callable[[Function], Pass]:
     """Declare f(mine) or f(mine, p) -> (u, x, ...): an energy of the atom (eV), and a number for each name.
 
     p are the parameters of the atom's element, from the row of the pair of two such atoms.
@@ -108,9 +110,18 @@ def each_atom(*writes: str, each_step: bool = False) -> Callable[[Function], Pas
     Args:
         writes: names of the arrays that take the numbers.
         each_step: once in each step of a run, not whenever forces are evaluated: for a state.
+        within: the curve in which a number is looked up, by name of the number, as {"density": "F"}. A run
+            then counts how often the number is beyond the last point of the curve, and tells it.
     """
     _check_names("each_atom", writes, '"slope"')
-    return lambda function: Pass(EACH_ATOM, traced(function, _of_atom(writes, function)), writes, each_step)
+
+    def declared(function: Function) -> Pass:
+        compiled = traced(function, _of_atom(writes, function))
+        if not within:
+            return Pass(EACH_ATOM, compiled, writes, each_step)
+        return LookUp(EACH_ATOM, compiled, writes, each_step, tuple(within.items()))
+
+    return declared
 
 
 def pair_forces(function: Function) -> Pass:
@@ -207,6 +218,12 @@ class ManyBody:
                     f"{where} writes '{unknown[0]}', which is not declared; arrays: "
                     f"{', '.join(self.program.arrays)}"
                 )
+            for array, curve in one.within if isinstance(one, LookUp) else ():
+                if array not in self.program.arrays or curve not in self.of_atoms or curve not in self.tables:
+                    raise SettingsError(
+                        f"{where}: within = {{'{array}': '{curve}'}}, expected one of arrays and a table of "
+                        "of_atoms"
+                    )
         if unknown := [name for name in self.program.state if name not in self.program.arrays]:
             raise SettingsError(f"{self.name}: state '{unknown[0]}' is not one of its arrays")
 

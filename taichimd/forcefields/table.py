@@ -151,7 +151,8 @@ class Table:
 def _check_end(where: str, column: str, row: Row) -> None:
     """Refuse a curve of distances that ends before the cutoff with a value that is not small."""
     curve: Any = row[column]
-    if curve.last < row["cutoff"] * (1.0 - 1e-9) and abs(curve.values[-1]) > SMALL:
+    # One point may be missing: many EAM files end one spacing before their cutoff.
+    if curve.last + curve.spacing < row["cutoff"] * (1.0 - 1e-6) and abs(curve.values[-1]) > SMALL:
         raise SettingsError(
             f"{where}: the table '{column}' ends at {curve.last:g} angstrom with the value "
             f"{curve.values[-1]:.3g}, before the cutoff of {row['cutoff']:g}; give points up to the cutoff, "

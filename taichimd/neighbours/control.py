@@ -92,6 +92,7 @@ class Control:
     in_spare = Slot("the last step has left positions in the spare array", writes="count_step, bring_back", reads="bring_back")
     held = Slot("an evaluation has nothing to do: unfit lists, or the run is not at its end", writes="open_finish", reads="evaluate, last_kick")
     passes = Slot("calls of the host that had steps to do, modulo 2^32", writes="count_pass", reads="host")
+    beyond = Slot("evaluations of an atom in which a curve of it was used beyond its last point", writes="each_atom", reads="host")
     longest_near = Slots(MAX_GROUPS, "of each group, longest row of its near list", writes="prune", reads="unfit, host")
     overfull = Slots(MAX_GROUPS, "of each group, its lists of tuples have too little room", writes="prune, list_tuples", reads="unfit, host")
     frozen = Slot("the step is not to be done", writes="open_pass, drift, look, deform, count_step", reads="loops of the step")

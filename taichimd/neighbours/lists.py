@@ -232,6 +232,8 @@ class Lists:
             "inner_skin_A": self.skins.inner,
             "verlet_memory_bytes": bytes_of(verlet.count, verlet.entries, verlet.built_at),
             **_added(near.statistics() for near in self.near),
+            # Only where there are some: other records stay as they are.
+            **({"beyond_tables": beyond} if (beyond := int(self.look().beyond)) else {}),
         }
 
     def _set_limits(self) -> None:
