@@ -66,6 +66,7 @@ _PUBLIC = {
     "each_atom": "taichimd.forcefields.passes",
     "pair_forces": "taichimd.forcefields.passes",
     "table": "taichimd.forcefields.tabulated",
+    "bond_order": "taichimd.forcefields.own_bond_order",
     "EmbeddedAtom": "taichimd.forcefields.eam",
 }
 __all__ = ["__version__", *sorted(_PUBLIC)]

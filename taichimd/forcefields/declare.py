@@ -25,7 +25,7 @@ from taichimd.core.errors import SettingsError
 from taichimd.core.runtime import ti
 from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.code import label
-from taichimd.forcefields.derive import derived_function
+from taichimd.forcefields.derive import VARIABLES, derived_function
 from taichimd.forcefields.formats.text import shorten
 from taichimd.forcefields.source import check_attributes, check_function, expected_of
 from taichimd.forcefields.table import ANY, Row, Table
@@ -73,7 +73,11 @@ class Declared:
         self.params = dict(params)
         self.reference = reference
         self.columns = (*self.params, "cutoff")
-        compiled = derived_function(function, order, self.columns) if derive else traced(function, expected)
+        compiled = (
+            derived_function(function, VARIABLES[order], self.columns)
+            if derive
+            else traced(function, expected)
+        )
         self.function = _in_squared_distance(compiled) if order == 2 else compiled
         # For `references`: what is derived or wrapped is of another module.
         self.function.declared_in = function.__globals__

@@ -209,13 +209,14 @@ def _from_file(forcefield: ForceField, file: Source) -> ForceField:
 
 def _forcefield_of(module: ModuleType, file: Path, name: str) -> ForceField:
     from taichimd.forcefields.declare import Declared
+    from taichimd.forcefields.own_bond_order import BondOrderPotential
     from taichimd.forcefields.passes import ManyBody
 
     found = getattr(module, name, None)
     if found is None:
         public = ", ".join(k for k, v in vars(module).items() if isinstance(v, ForceField)) or "none"
         raise ParameterFileError(f"{file} has no '{name}'; force fields it defines: {public}")
-    if isinstance(found, Declared | ManyBody):
+    if isinstance(found, Declared | ManyBody | BondOrderPotential):
         raise ParameterFileError(
             f"{file}: {name} is a declared potential without values; it takes {found.takes}: write "
             f"my_potential = {name}(...) in the file, and ask for my_potential"

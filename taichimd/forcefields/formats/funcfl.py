@@ -121,7 +121,8 @@ def mixed(files: Sequence[Element]) -> EamFile:
     drho, dr = max(one.drho for one in files), max(one.dr for one in files)
     rho_end = max((len(one.embedding) - 1) * one.drho for one in files)
     r_end = max((len(one.density) - 1) * one.dr for one in files)
-    rho, r = np.arange(int(rho_end / drho + 0.5)) * drho, np.arange(int(r_end / dr + 0.5)) * dr
+    rho: Array = np.arange(int(rho_end / drho + 0.5), dtype=np.float64) * drho
+    r: Array = np.arange(int(r_end / dr + 0.5), dtype=np.float64) * dr
     density = {one.symbol: _lagrange(one.density, one.dr, r) for one in files}
     charge = {one.symbol: _lagrange(one.charge, one.dr, r) for one in files}
     both = [(a, b) for a in symbols for b in symbols]
