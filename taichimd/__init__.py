@@ -66,6 +66,10 @@ _PUBLIC = {
     "each_atom": "taichimd.forcefields.passes",
     "pair_forces": "taichimd.forcefields.passes",
     "table": "taichimd.forcefields.tabulated",
+    "buckingham": "taichimd.forcefields.pair_forms",
+    "born_mayer": "taichimd.forcefields.pair_forms",
+    "morse": "taichimd.forcefields.pair_forms",
+    "zbl": "taichimd.forcefields.pair_forms",
     "bond_order": "taichimd.forcefields.own_bond_order",
     "EmbeddedAtom": "taichimd.forcefields.eam",
 }

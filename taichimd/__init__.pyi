@@ -43,6 +43,10 @@ from taichimd.forcefields.eam import EmbeddedAtom as EmbeddedAtom
 from taichimd.forcefields.lennard_jones import LennardJones as LennardJones
 from taichimd.forcefields.load import load_forcefield as load_forcefield
 from taichimd.forcefields.own_bond_order import bond_order as bond_order
+from taichimd.forcefields.pair_forms import born_mayer as born_mayer
+from taichimd.forcefields.pair_forms import buckingham as buckingham
+from taichimd.forcefields.pair_forms import morse as morse
+from taichimd.forcefields.pair_forms import zbl as zbl
 from taichimd.forcefields.passes import ManyBody as ManyBody
 from taichimd.forcefields.passes import each_atom as each_atom
 from taichimd.forcefields.passes import neighbour_sum as neighbour_sum

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from taichimd.enumerate.terms import Compiled, Terms, Triples
 from taichimd.forcefields.flat import flat_rows
 from taichimd.forcefields.term import ANGLE, BOND_ORDER, PAIR, PASSES, TRIPLET, Term
-from taichimd.forcefields.truncate import EXTRA, at_cutoff, truncated
+from taichimd.forcefields.truncate import ended, truncated
 
 BODIES = TRIPLET, BOND_ORDER, ANGLE
 """Kinds of three-body terms."""
@@ -81,9 +81,7 @@ def bound(terms: Sequence[Term], species: Sequence[str]) -> Bound:
         cutoffs = np.maximum(cutoffs, pair_cutoffs)
         short = bool(body and near_cutoffs.max() < SHORT * cutoffs.max())
         flat = flat_rows(table, species, pair.name)
-        if truncation != "truncated":
-            for name, values in zip(EXTRA, at_cutoff(function, flat), strict=True):
-                flat = flat.with_column(name, values)
+        flat = ended(function, flat, truncation)
         pair_table = flat.joined()
         if pair.kind == PAIR:
             found["pair"] = Compiled(truncated(function, truncation), flat.columns)

@@ -45,8 +45,9 @@ class Contribution:
     @property
     def elements(self) -> tuple[str, ...] | None:
         """Elements with parameters, or None if it takes any."""
-        sets = [{e for key in term.table.rows for e in key} - {ANY} for term in self.terms]
-        named = [s for s in sets if s]
+        sets = [{e for key in term.table.rows for e in key} for term in self.terms]
+        # A row for all takes any element, whatever other rows name.
+        named = [s for s in sets if ANY not in s]
         return tuple(sorted(set.intersection(*named))) if named else None
 
     def check_species(self, species: Sequence[str]) -> None:

@@ -21,18 +21,20 @@ from keyword import iskeyword
 from pathlib import Path
 from typing import Any
 
+from taichimd.core.elements import is_symbol
 from taichimd.core.errors import SettingsError
 from taichimd.core.runtime import ti
 from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.code import label
 from taichimd.forcefields.derive import VARIABLES, derived_function
 from taichimd.forcefields.formats.text import shorten
+from taichimd.forcefields.screening import NOWHERE
 from taichimd.forcefields.source import check_attributes, check_function, expected_of
 from taichimd.forcefields.table import ANY, Row, Table
 from taichimd.forcefields.tabulated import Tabulated
 from taichimd.forcefields.term import PAIR, TRIPLET, Term, source_of
 from taichimd.forcefields.traced import traced
-from taichimd.forcefields.truncate import check_truncation
+from taichimd.forcefields.truncate import TRUNCATIONS, WITH_INNER, check_truncation
 
 
 class Declared:
@@ -95,7 +97,9 @@ class Declared:
         truncation: str = "truncated",
         mix: Callable[[Row, Row], Row] | None = None,
         enumeration: str = "neighbours",
-        **values: float,
+        inner: float | None = None,
+        on: str | Sequence[str] | None = None,
+        **values: Any,
     ) -> ForceField:
         """A force field with these parameter values.
 
@@ -104,16 +108,28 @@ class Declared:
                 where (i, j, k) and (i, k, j) are looked up separately and must describe one energy.
                 Without a table the values given as keywords hold for all elements.
             cutoff: angstrom; the default of every row of the table.
-            truncation: of a pair potential: truncated, energy-shifted or force-shifted.
+            truncation: of a pair potential: truncated, energy-shifted, force-shifted, tapered or switched.
             mix: makes the row of an unlike pair from the rows of the like ones.
             enumeration: "neighbours", or "all-pairs" for a pair potential without lists.
+            inner: where a tapered or switched end begins, angstrom.
+            on: the pairs of elements that a pair potential acts on, as "Si-O" or ["Si-O", "O-O"]; other pairs
+                do not interact. Without it all pairs need parameters.
             values: one keyword for each declared parameter.
 
         Raises:
             SettingsError: a parameter that is missing or unknown, or a value that is not finite.
         """
         rows = rows_of(self.name, self.params, self.order, table, cutoff, values, tuple(self.tables))
-        end = check_truncation(truncation)
+        end = check_truncation(truncation, (*TRUNCATIONS, *WITH_INNER))
+        columns = self.columns
+        if end in WITH_INNER:
+            rows, columns = with_inner(self.name, rows, end, inner), (*columns, "inner")
+        elif inner is not None:
+            raise SettingsError(
+                f"{self.name}: inner = {inner:g} is for truncation tapered or switched; truncation is '{end}'"
+            )
+        if on is not None:
+            rows = _acting_on(self.name, rows, on, self.order, table)
         if self.order == 3 and end != "truncated":
             raise SettingsError(
                 f"{self.name}: truncation is '{truncation}', but a triplet term is not shifted; leave it out"
@@ -121,7 +137,7 @@ class Declared:
         term = Term(
             PAIR if self.order == 2 else TRIPLET,
             self.function,
-            Table(self.order, self.columns, rows, mix, tuple(self.tables)),
+            Table(self.order, columns, rows, mix, tuple(self.tables)),
             self.name,
             truncation=end if self.order == 2 else None,
             mixing=None if mix is None else label(mix),
@@ -131,6 +147,53 @@ class Declared:
             written_as=self.written_as,
         )
         return ForceField.of(self.name, term, enumeration=enumeration)
+
+
+def with_inner(
+    name: str, rows: Mapping[tuple[str, ...], Row], end: str, inner: float | None
+) -> dict[tuple[str, ...], Row]:
+    """Rows with the distance at which a tapered or switched end begins.
+
+    Raises:
+        SettingsError: it is not given, or not between 0 and the cutoff.
+    """
+    found: dict[tuple[str, ...], Row] = {}
+    for key, row in rows.items():
+        value = row.get("inner", inner)
+        if value is None or not 0.0 < float(value) < row.get("cutoff", 0.0):
+            raise SettingsError(
+                f"{name}: inner is {value}, expected a distance between 0 and the cutoff at which the {end} "
+                f"end "
+                "begins"
+            )
+        found[key] = {**row, "inner": float(value)}
+    return found
+
+
+def off(row: Row) -> Row:
+    """The row of pairs that do not interact."""
+    nowhere = {"cutoff": NOWHERE, **({"inner": 0.5 * NOWHERE} if "inner" in row else {})}
+    return {**row, **nowhere}
+
+
+def _acting_on(
+    name: str, rows: Mapping[tuple[str, ...], Row], on: Any, order: int, table: Any
+) -> dict[tuple[str, ...], Row]:
+    """Rows of some pairs, which have the values of all."""
+    if order != 2 or table is not None:
+        raise SettingsError(
+            f"{name}: on = {on!r} is for a pair potential with one set of values; with a table give the "
+            f"rows of "
+            "the pairs"
+        )
+    (row,) = rows.values()
+    found: dict[tuple[str, ...], Row] = {(ANY, ANY): off(row)}
+    for pair in [on] if isinstance(on, str) else list(on):
+        elements = tuple(str(pair).split("-"))
+        if len(elements) != 2 or not all(map(is_symbol, elements)):
+            raise SettingsError(f"{name}: on = {pair!r}, expected two chemical symbols, as 'Si-O'")
+        found[elements] = row
+    return found
 
 
 def rows_of(

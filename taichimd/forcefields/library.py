@@ -32,6 +32,7 @@ KINDS = {
     ".eam.fs": "eam/fs",
     ".fs": "eam/fs",
     ".eam": "eam",
+    ".pair": "pair",
     ".funcfl": "eam",
 }
 """What the end of a file's name says about its format."""

@@ -134,9 +134,8 @@ def bond_order(
 
     Args:
         name: for reports and messages.
-        cutoff: `f(r, p)`, which returns f and df/dr and is 0 from p.cutoff on; `taichimd.math.smooth_cutoff`
-            is
-            one.
+        cutoff: `f(r, p)`, which returns f and df/dr and is 0 from p.cutoff on; such as
+            `taichimd.math.smooth_cutoff`.
         zeta: `z(r_ij, r_ik, cos_jik, p)`, which returns z and its derivatives to the three.
         bond: `bond(r, f, df, zeta, p)`, which returns the energy of the bond seen from i (eV), its whole
             derivative to r (df is that of f) and its derivative to zeta. zeta may be 0.

@@ -36,7 +36,7 @@ WHOLE = {"cutoff": cutoff, "zeta": angle, "bond": energy, "params": PARAMS, "der
     [
         ({"bond": misspelt}, "p has no 'a0'"),
         ({"zeta": cutoff}, "takes 2 arguments.*expected 4: r_ij, r_ik, cos_jik, p"),
-        ({"derive": False}, "returns 1 value, expected z, dz/dr_ij, dz/dr_ik, dz/dcos, or the energy alone"),
+        ({"derive": False}, "returns 1 value, expected z, dz/dr_ij, dz/dr_ik, dz/dcos, or z alone"),
         ({"params": {"cutoff": "Å"}}, "'cutoff' is added by itself"),
     ],
 )

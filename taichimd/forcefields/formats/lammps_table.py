@@ -1,0 +1,92 @@
+"""LAMMPS's files for `pair_style table`: sections of distance, energy and force.
+
+    KEYWORD
+    N 500 R 1.0 8.0             (or RSQ lo hi, or nothing; FPRIME a b may follow)
+
+    1 1.0 12.3 45.6             (index, r in angstrom, energy in eV, force in eV/angstrom)
+
+The potential is a curve through the energies of the section (`tabulated`), and its slope is the force: the
+forces of the file, which need not be the slope of its energies, count only at both ends of a section whose
+distances are not equally spaced (RSQ). There the curve goes through points of a cubic spline.
+
+Source: LAMMPS manual, page pair_style table.
+"""
+
+from pathlib import Path
+
+import numpy as np
+from scipy.interpolate import CubicSpline
+
+from taichimd.core.errors import ParameterFileError
+from taichimd.forcefields.formats.text import Word, parse_number, read_lines, shorten, word_lines
+from taichimd.forcefields.tabulated import FEWEST, Array, Tabulated, table
+
+FINER = 4
+"""Points of the curve for each distance of a section that is not equally spaced."""
+EVEN = 1e-5
+"""Of the spacing: files give distances with few digits."""
+
+
+def read_section(path: Path, keyword: str) -> Tabulated:
+    """The energies of a section as a curve.
+
+    Args:
+        path: the file.
+        keyword: of the section.
+
+    Returns:
+        The curve, in eV by angstrom.
+
+    Raises:
+        ParameterFileError: no such section, or one that is malformed; with line.
+    """
+    lines = list(word_lines(read_lines(path)))
+    starts = {words[0].text: k for k, words in enumerate(lines) if _is_keyword(lines, k)}
+    if keyword not in starts:
+        known = ", ".join(starts) or "none"
+        raise ParameterFileError(f"{path} has no section {shorten(keyword)}; its sections: {known}")
+    at = starts[keyword] + 1
+    count = _count(lines[at], path)
+    rows = []
+    for words in lines[at + 1 : at + 1 + count]:
+        if len(words) != 4:
+            raise ParameterFileError(
+                f"{path} line {words[0].line} has {len(words)} words, expected 4: index, distance, energy, "
+                f"force"
+            )
+        fields = zip(words[1:], ("distance", "energy", "force"), strict=True)
+        rows.append([parse_number(word, field, path) for word, field in fields])
+    if len(rows) < count:
+        raise ParameterFileError(f"{path}: section {keyword} has {len(rows)} of {count} lines")
+    r, u, force = np.array(rows).T
+    if not (np.diff(r) > 0.0).all():
+        line = lines[at + 2 + int(np.argmin(np.diff(r) > 0.0))][0].line
+        raise ParameterFileError(f"{path} line {line}: distances do not increase")
+    return _curve(keyword, r, u, force)
+
+
+def _is_keyword(lines: list[list[Word]], k: int) -> bool:
+    """Whether a line of one word is followed by one with the number of lines."""
+    following = [word.text for word in lines[k + 1]] if k + 1 < len(lines) else []
+    return len(lines[k]) == 1 and "N" in following
+
+
+def _count(words: list[Word], path: Path) -> int:
+    texts = [word.text for word in words]
+    at = texts.index("N") + 1
+    if at >= len(texts) or not texts[at].isdigit() or int(texts[at]) < FEWEST:
+        raise ParameterFileError(
+            f"{path} line {words[0].line}: {shorten(' '.join(texts))}, expected N and the number of lines, "
+            f"{FEWEST} "
+            "or more"
+        )
+    return int(texts[at])
+
+
+def _curve(keyword: str, r: Array, u: Array, force: Array) -> Tabulated:
+    spacing = (r[-1] - r[0]) / (len(r) - 1)
+    even = r[0] + spacing * np.arange(len(r))
+    if np.abs(r - even).max() < EVEN * spacing:
+        return table(keyword, even, u)
+    spline = CubicSpline(r, u, bc_type=((1, -force[0]), (1, -force[-1])))
+    return table(keyword, np.linspace(r[0], r[-1], FINER * len(r)), spline)

@@ -1,0 +1,165 @@
+"""Our `.pair` format: pair potentials of known forms, a row for each pair of elements.
+
+    # DATE: 2026-11-27 UNITS: metal CITATION: ...
+    form        buckingham              # buckingham, born, morse, zbl or table
+    truncation  tapered                 # truncated, energy-shifted, force-shifted, tapered or switched
+    others      none                    # optional: pairs without a row do not interact
+    Si  O  18003.7572  0.20520  133.5381  10.0  8.0
+
+After two elements a row has the numbers of the form, then the cutoff (angstrom), then, if the end is tapered
+or switched, the distance at which it begins:
+
+    buckingham   A rho C
+    born         A rho sigma C D
+    morse        D0 alpha r0
+    zbl          none: atomic numbers are known
+    table        FILE KEYWORD: a section of a file in LAMMPS's format for pair_style table
+
+Pairs are unordered. Without `others none` a structure with a pair that has no row is refused. Units: eV,
+angstrom.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from taichimd.core.errors import ParameterFileError
+from taichimd.core.names import hint
+from taichimd.forcefields.formats.header import Header, parse_header
+from taichimd.forcefields.formats.lammps_table import read_section
+from taichimd.forcefields.formats.text import (
+    Word,
+    check_element,
+    parse_number,
+    read_lines,
+    shorten,
+    word_lines,
+)
+from taichimd.forcefields.truncate import TRUNCATIONS, WITH_INNER
+
+NUMBERS = {
+    "buckingham": ("A", "rho", "C"),
+    "born": ("A", "rho", "sigma", "C", "D"),
+    "morse": ("D0", "alpha", "r0"),
+    "zbl": (),
+    "table": (),
+}
+"""Numbers of each form, in the order of a row."""
+POSITIVE = ("rho", "alpha", "r0", "sigma")
+ENDS = (*TRUNCATIONS, *WITH_INNER)
+CHOICES = {"form": tuple(NUMBERS), "truncation": ENDS, "others": ("none", "refused")}
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class PairFile:
+    """A parsed file.
+
+    Attributes:
+        path: where it was read from.
+        header: what it says about itself.
+        form: a key of `NUMBERS`.
+        truncation: how the energy ends.
+        others: whether pairs without a row do not interact ("none"), or are refused.
+        rows: values by the two elements in sorted order; `inner` where the end has one; of a table `u`.
+    """
+
+    path: Path
+    header: Header
+    form: str
+    truncation: str
+    others: str
+    rows: dict[Pair, dict[str, Any]]
+
+
+def read_pair(path: str | Path) -> PairFile:
+    """Read a `.pair` file.
+
+    Raises:
+        ParameterFileError: unreadable or malformed; the message names file, line and field.
+        UnitsMismatchError: its header states other units than "metal".
+    """
+    path = Path(path)
+    lines = read_lines(path)
+    header = parse_header(lines, path)
+    chosen: dict[str, str] = {}
+    rows: dict[Pair, dict[str, Any]] = {}
+    first: dict[Pair, int] = {}
+    for words in word_lines(lines):
+        if words[0].text in CHOICES or len(words) <= 2:
+            _choose(words, chosen, path)
+            continue
+        for name in ("form", "truncation"):
+            if name not in chosen:
+                raise ParameterFileError(
+                    f"{path} line {words[0].line}: a row before the line {name}; expected first: {name} "
+                    f"{_or(CHOICES[name])}"
+                )
+        key, row = _row(words, chosen["form"], chosen["truncation"], path)
+        if key in rows:
+            raise ParameterFileError(
+                f"{path} line {words[0].line}: second row for {'-'.join(key)}, the first is on line "
+                f"{first[key]}; keep one of them (pairs are unordered)"
+            )
+        rows[key], first[key] = row, words[0].line
+    if not rows:
+        raise ParameterFileError(f"{path} has no row, expected two elements and the numbers of a form")
+    return PairFile(path, header, chosen["form"], chosen["truncation"], chosen.get("others", "refused"), rows)
+
+
+def _choose(words: list[Word], chosen: dict[str, str], path: Path) -> None:
+    name, line = words[0].text, words[0].line
+    if name not in CHOICES:
+        more = hint(
+            name, CHOICES, otherwise=f"expected {_or(tuple(CHOICES))}, or a row of two elements and numbers"
+        )
+        raise ParameterFileError(f"{path} line {line}: {shorten(name)} is unknown, {more}")
+    if len(words) != 2 or words[1].text not in CHOICES[name]:
+        value = " ".join(word.text for word in words[1:])
+        raise ParameterFileError(
+            f"{path} line {line}: {name} is {shorten(value)}, expected {_or(CHOICES[name])}"
+        )
+    if name in chosen:
+        raise ParameterFileError(f"{path} line {line}: second {name} line; keep one of them")
+    chosen[name] = words[1].text
+
+
+def _row(words: list[Word], form: str, end: str, path: Path) -> tuple[Pair, dict[str, Any]]:
+    line = words[0].line
+    for position, word in enumerate(words[:2], start=1):
+        check_element(word, f"element {position}", path)
+    fields = (*NUMBERS[form], "cutoff", *(("inner",) if end in WITH_INNER else ()))
+    texts = ("file", "keyword") if form == "table" else ()
+    if len(words) != 2 + len(texts) + len(fields):
+        names = " ".join(("element", "element", *texts, *fields))
+        raise ParameterFileError(
+            f"{path} line {line}: {len(words)} words, expected {2 + len(texts) + len(fields)} for {form}, "
+            f"{end}: "
+            f"{names}"
+        )
+    numbers = words[2 + len(texts) :]
+    row: dict[str, Any] = {
+        field: parse_number(word, field, path) for word, field in zip(numbers, fields, strict=True)
+    }
+    for field in (*POSITIVE, "cutoff"):
+        if row.get(field, 1.0) <= 0.0:
+            raise ParameterFileError(
+                f"{path} line {line}: {field} is {row[field]:g}, expected a positive number"
+            )
+    if not 0.0 < row.get("inner", 0.5 * row["cutoff"]) < row["cutoff"]:
+        raise ParameterFileError(
+            f"{path} line {line}: the end begins at {row['inner']:g} angstrom, expected a distance between "
+            f"0 and "
+            f"the cutoff of {row['cutoff']:g}"
+        )
+    if form == "table":
+        file = Path(words[2].text).expanduser()
+        row["u"] = read_section(file if file.is_absolute() else path.parent / file, words[3].text)
+    a, b = sorted(word.text for word in words[:2])
+    return (a, b), row
+
+
+def _or(choices: Sequence[str]) -> str:
+    *others, last = choices
+    return f"{', '.join(others)} or {last}"

@@ -1,0 +1,56 @@
+"""Force fields of `.pair` files."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from taichimd.forcefields import library
+from taichimd.forcefields.base import ForceField
+from taichimd.forcefields.declare import off
+from taichimd.forcefields.formats.pair import PairFile, read_pair
+from taichimd.forcefields.pair_forms import FORMS, zbl_row
+from taichimd.forcefields.table import ANY
+from taichimd.forcefields.term import about
+
+
+def PairPotential(file: str | Path) -> ForceField:  # noqa: N802 - reads as the force field it makes
+    """A force field of a `.pair` file.
+
+    Args:
+        file: a path.
+
+    Returns:
+        The force field.
+
+    Raises:
+        ParameterFileError: a file that cannot be found or read; with line and field.
+    """
+    parsed = read_pair(library.find(file))
+    rows: dict[Any, Any] = {
+        pair: {**row, **(zbl_row(*pair) if parsed.form == "zbl" else {})} for pair, row in parsed.rows.items()
+    }
+    if parsed.others == "none":
+        rows[ANY, ANY] = off(next(iter(rows.values())))
+    made = FORMS[parsed.form](table=rows, truncation=parsed.truncation)
+    known = about(parsed)
+    known["citation"] = known["citation"] or made.terms[0].citation
+    known["cautions"] = (*parsed.header.warnings, *_turns_over(parsed))
+    return ForceField.of(parsed.path.name, *(replace(term, **known) for term in made.terms))
+
+
+def _turns_over(parsed: PairFile) -> list[str]:
+    """Pairs whose attraction wins at short distances."""
+    found = []
+    for pair, row in parsed.rows.items():
+        if parsed.form not in ("buckingham", "born") or row["C"] <= 0.0 or row.get("D", 0.0) > 0.0:
+            continue
+        r = np.linspace(0.02, row["cutoff"], 5000)
+        u = row["A"] * np.exp((row.get("sigma", 0.0) - r) / row["rho"]) - row["C"] / r**6
+        top = int(np.argmax(u))
+        found.append(
+            f"{'-'.join(pair)} falls without end inside {r[top]:.3g} angstrom, where it has {u[top]:.3g} eV; "
+            "hot atoms may get there: add a repulsion, as zbl in a second .pair file"
+        )
+    return found
