@@ -218,7 +218,7 @@ def test_tersoff_number_instead_of_element(tersoff):
 def test_tersoff_word_too_many(tersoff):
     assert refused(tersoff, entry().strip() + " 14 14 .95 14\n") == (
         "line 1: '14' is one word too many, an entry is 3 elements and 14 numbers "
-        "(tersoff/mod and tersoff/zbl files have other columns and are not read)"
+        "(tersoff/mod and tersoff/zbl files have other columns: call them .tersoff.mod, .tersoff.zbl)"
     )
 
 
