@@ -99,7 +99,7 @@ AT_DECLARATION = {
     "two returns": (function("if r > 2.0:\n    return 0.0, 0.0\nreturn p.k, r"), 4, "one return"),
     "only r": (function("return r, 1.0", head="def mine(r):"), 2, r"takes 1 argument \(r\), expected 2: r"),
     "any number": (function("return r, 1.0", head="def mine(*a):"), 2, "takes 1 argument .*expected 2: r"),
-    "a distance of an atom": (passes(mine="r, mine, p"), 7, r"takes 3 arguments \(r, mine, p\), expected 2: mine, p"),
+    "p and r": (passes(mine="r, mine, p"), 7, r"takes 3 arguments .*, expected 2: mine, p"),
     "one of two": (passes(atom="mine.density"), 8, "returns 1 value, expected u, slope"),
     "no forces": (passes(forces="None"), 13, "returns nothing, expected u, dU_i/dr, dU_j/dr"),
     "two sums": (passes(density="1.0, 2.0"), 3, "returns 2 values, expected the number to sum"),
