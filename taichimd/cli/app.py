@@ -34,6 +34,7 @@ from taichimd.cli.plain import PlainCommand, PlainGroup
 from taichimd.cli.say import say
 from taichimd.core.printable import one_line
 from taichimd.core.signals import end_of, interrupted
+from taichimd.forcefields.pasted import of_arguments
 
 app = typer.Typer(
     cls=PlainGroup,
@@ -121,7 +122,7 @@ def _code_of(arguments: Sequence[str]) -> int:
             )
         # Usage errors of the option parser; by their method, because its module has moved between versions.
         if hasattr(error, "format_message"):
-            return _fail(error.format_message(), 2)
+            return _fail(of_arguments(arguments) or error.format_message(), 2)
         raise
     if interrupted():
         # The option parser has made a bare exit code of it, or nobody has looked.

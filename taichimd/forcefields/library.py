@@ -13,6 +13,7 @@ from typing import Any
 
 from taichimd.core.errors import ParameterFileError
 from taichimd.forcefields.formats.header import Header, read_header
+from taichimd.forcefields.pasted import advice
 
 SEARCH_PATH = "TAICHIMD_POTENTIALS"
 """Environment variable: folders to search before the shipped files, separated as in PATH."""
@@ -114,6 +115,8 @@ def find(name: str | os.PathLike[str]) -> Path:
     text = os.fspath(name)
     if not text.strip():
         raise ParameterFileError("the name of the parameter file is empty, expected a path or a shipped name")
+    if told := advice(text):
+        raise ParameterFileError(told)
     path = Path(text).expanduser()
     check_format(path)
     if path.is_file():

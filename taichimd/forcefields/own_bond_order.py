@@ -132,6 +132,17 @@ def bond_order(
 ) -> BondOrderPotential:
     """Declare U = 1/2 sum over bonds of bond(r_ij, f(r_ij), zeta_ij), zeta_ij = sum over k of f(r_ik) z.
 
+        >>> from taichimd import bond_order
+        >>> def cutoff(r, p):
+        ...     return (1.0 - r / p.cutoff) ** 2, -2.0 * (1.0 - r / p.cutoff) / p.cutoff
+        >>> def angle(r_ij, r_ik, cos_jik, p):
+        ...     return (1.0 + cos_jik) ** 2
+        >>> def bond(r, f, zeta, p):
+        ...     return -p.k * f / (1.0 + zeta)
+        >>> own = bond_order("own", cutoff=cutoff, zeta=angle, bond=bond, params={"k": "eV"}, derive=True)
+        >>> own(k=1.0, cutoff=3.0).cutoff
+        3.0
+
     Args:
         name: for reports and messages.
         cutoff: `f(r, p)`, which returns f and df/dr and is 0 from p.cutoff on; such as

@@ -31,7 +31,12 @@ COULOMB = 14.399645
     reference="R. A. Buckingham, Proc. R. Soc. Lond. A 168, 264 (1938), doi:10.1098/rspa.1938.0173",
 )
 def buckingham(r, p):
-    """A exp(-r/rho) - C/r^6: at short distances it falls without end."""
+    """A exp(-r/rho) - C/r^6: at short distances it falls without end.
+
+    >>> from taichimd import buckingham
+    >>> buckingham(A=1388.773, rho=0.362319, C=175.0, cutoff=8.0).cutoff
+    8.0
+    """
     repulsion = p.A * exp(-r / p.rho)
     inverse = 1.0 / r
     sixth = inverse * inverse * inverse
@@ -44,7 +49,12 @@ def buckingham(r, p):
     reference="M. L. Huggins, J. E. Mayer, J. Chem. Phys. 1, 643 (1933), doi:10.1063/1.1749344",
 )
 def born_mayer(r, p):
-    """A exp((sigma - r)/rho) - C/r^6 + D/r^8."""
+    """A exp((sigma - r)/rho) - C/r^6 + D/r^8.
+
+    >>> from taichimd import born_mayer
+    >>> born_mayer(A=0.26, rho=0.317, sigma=2.34, C=6.99, D=8.67, cutoff=8.0).cutoff
+    8.0
+    """
     repulsion = p.A * exp((p.sigma - r) / p.rho)
     inverse2 = 1.0 / (r * r)
     sixth = inverse2 * inverse2 * inverse2
@@ -58,7 +68,12 @@ def born_mayer(r, p):
     reference="P. M. Morse, Phys. Rev. 34, 57 (1929), doi:10.1103/PhysRev.34.57",
 )
 def morse(r, p):
-    """D0 [exp(-2 alpha (r - r0)) - 2 exp(-alpha (r - r0))]."""
+    """D0 [exp(-2 alpha (r - r0)) - 2 exp(-alpha (r - r0))].
+
+    >>> from taichimd import morse
+    >>> morse(D0=0.343, alpha=1.36, r0=2.866, cutoff=8.0).cutoff
+    8.0
+    """
     x = exp(-p.alpha * (r - p.r0))
     return p.D0 * (x * x - 2.0 * x), -2.0 * p.alpha * p.D0 * (x * x - x)
 

@@ -1,0 +1,42 @@
+"""Pair lines of LAMMPS scripts, pasted: one line that says what to type here."""
+
+import pytest
+
+from taichimd.cli.app import main
+from taichimd.forcefields.pasted import advice
+
+pytestmark = pytest.mark.once
+FROM_FILE = "pair_coeff of LAMMPS: write --potential NiAl.eam.alloy; elements come from the structure"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("pair_style eam/alloy\npair_coeff * * NiAl.eam.alloy Ni Al", FROM_FILE),
+        ("pair_coeff 1 1 eam/alloy NiAl.eam.alloy Ni Al", FROM_FILE),
+        ("pair_style eam/alloy/kk", "write --potential FILE.eam.alloy, with the file of the pair_coeff line"),
+        ("pair_style morse 5.0", "write its coefficients into a .pair file (docs/forcefields/pairs.md)"),
+        ("pair_coeff 1 1 0.0104 3.4 8.5", "with numbers: write them into a file, .lj"),
+        ("pair_style hybrid/overlay sw zbl 1 2", "give --potential several times"),
+        ("pair_style meam", "pair_style meam of LAMMPS is not there"),
+    ],
+)
+def test_pair_lines(text, expected, capsys):
+    assert expected in advice(text)
+    with pytest.raises(SystemExit) as caught:
+        main(["check", text])
+    assert caught.value.code == 2
+    error = capsys.readouterr().err
+    assert expected in error
+    assert error.count("\n") == 1
+
+
+def test_options_of_that_name(capsys):
+    words = "run x.xyz --pair-style eam/alloy --pair-coeff * * NiAl.eam.alloy Ni Al --steps 5".split()
+    with pytest.raises(SystemExit) as caught:
+        main(words)
+    assert (caught.value.code, capsys.readouterr().err) == (2, f"error: {FROM_FILE}\n")
+
+
+def test_names_of_files_are_no_pair_lines():
+    assert advice("pair_style.sw") is None
