@@ -76,12 +76,12 @@ EAM = ManyBody(
 
 
 def EmbeddedAtom(*files: str | PathLike[str]) -> ForceField:  # noqa: N802 - reads as what it makes
-    """An embedded-atom force field.
+    r"""An embedded-atom force field.
 
         >>> from pathlib import Path
         >>> from taichimd import EmbeddedAtom
-        >>> head = "a file\\nof\\nnobody\\n1 Cu\\n5 1.0 5 1.0 4.0\\n29 63.5 3.6 fcc\\n"
-        >>> characters = Path("Cu.eam.alloy").write_text(head + "0 -1 -2 -3 -4\\n" + "2 2 1 0 0\\n" * 2)
+        >>> head = "a file\nof\nnobody\n1 Cu\n5 1.0 5 1.0 4.0\n29 63.5 3.6 fcc\n"
+        >>> characters = Path("Cu.eam.alloy").write_text(head + "0 -1 -2 -3 -4\n" + "2 2 1 0 0\n" * 2)
         >>> EmbeddedAtom("Cu.eam.alloy").cutoff
         4.0
 
