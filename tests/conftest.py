@@ -3,7 +3,9 @@
 import functools
 import importlib.util
 import os
+import shutil
 import signal
+import tempfile
 from collections import Counter
 from pathlib import Path
 
@@ -20,9 +22,17 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # The same examples in every run: what fails here fails there.
 settings.register_profile("same", derandomize=True, database=None, deadline=None)
 settings.load_profile("same")
+SHARED = "PYTEST_SHARED_FOLDER"
+"""The environment variable of a folder that all workers of this run share, and that goes with it."""
 LAST_LINE = pytest.StashKey[str]()
 LONG_CASES = Path(__file__).parent / "support" / "long_cases.txt"
 """Cases of 6 s or more on one of 14 busy cores, which are `long` though other cases of their test are not."""
+
+
+def pytest_configure(config):
+    """Make the folder that workers share: they start later, with this environment."""
+    if not hasattr(config, "workerinput"):
+        os.environ[SHARED] = tempfile.mkdtemp(prefix="taichimd-tests-")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -86,7 +96,9 @@ def pytest_terminal_summary(terminalreporter, config):
 
 
 def pytest_unconfigure(config):
-    """The very last line."""
+    """Remove the shared folder; the very last line."""
+    if not hasattr(config, "workerinput"):
+        shutil.rmtree(os.environ.pop(SHARED), ignore_errors=True)
     if line := config.stash.get(LAST_LINE, ""):
         print(line)
 

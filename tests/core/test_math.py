@@ -139,8 +139,7 @@ def test_special_powers(precision):
     np.testing.assert_array_equal(evaluate("power", x, y, precision=precision), expected)
 
 
-@pytest.mark.first  # others wait for `elsewhere`
 @pytest.mark.once  # compares both
 @needs_other_runtime
 def test_both_runtimes_give_the_same_bits():
-    assert elsewhere()["math"] == here("math")
+    assert elsewhere("math") == here("math")

@@ -467,9 +467,10 @@ def test_single_precision_repeats_its_bits_and_keeps_the_temperature(kind):
     )
 
 
+@pytest.mark.long
 @needs_other_runtime
 def test_both_runtimes_and_thread_counts_give_the_same_trajectories():
-    assert elsewhere()["thermostats"] == here("thermostats")
+    assert elsewhere("thermostats") == here("thermostats")
 
 
 # Mistakes.

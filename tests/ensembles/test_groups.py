@@ -331,9 +331,10 @@ def test_a_sink_that_takes_more_than_there_is_ends_the_run():
 # The same bits.
 
 
+@pytest.mark.long
 @needs_other_runtime
 def test_both_runtimes_and_thread_counts_give_the_same_trajectories():
-    assert elsewhere()["group-baths"] == here("group-baths")
+    assert elsewhere("group-baths") == here("group-baths")
 
 
 @pytest.mark.long

@@ -153,6 +153,7 @@ def test_what_does_not_suit_a_system_is_refused_by_its_name():
 
 
 @pytest.mark.once  # compares both
+@pytest.mark.long
 @needs_other_runtime
 def test_both_runtimes_and_thread_counts_give_the_same_bits():
-    assert elsewhere()["batch-npt"] == here("batch-npt")
+    assert elsewhere("batch-npt") == here("batch-npt")

@@ -384,11 +384,12 @@ def test_memory_of_an_engine_does_not_wait_for_the_garbage_collector():
 
 
 @pytest.mark.once  # compares both
+@pytest.mark.long
 @needs_other_runtime
 @pytest.mark.parametrize("name", ["silicon", "silica", "melt", "relaxation"])
 def test_both_runtimes_and_thread_counts_give_the_same_trajectory(name):
     """200 steps, to the last bit: positions, velocities, forces and totals."""
-    assert elsewhere()[name] == here(name)
+    assert elsewhere(name) == here(name)
 
 
 def test_bits_do_not_depend_on_how_well_kernels_are_optimised():

@@ -331,10 +331,11 @@ def test_volume_moves_with_single_moves_restart_with_the_same_bits():
     assert 0 < straight.volume_moves.accepted
 
 
+@pytest.mark.long
 def test_bits_depend_neither_on_threads_nor_on_the_runtime():
     chains = "monte-carlo", "monte-carlo-all-triples", "monte-carlo-one-by-one", "single-moves-together"
     for name in chains:
-        assert elsewhere()[name] == here(name)
+        assert elsewhere(name) == here(name)
 
 
 def test_step_sizes_are_tuned_in_the_equilibration_alone():

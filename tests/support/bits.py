@@ -11,7 +11,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -27,7 +26,11 @@ from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.forcefields.load import load_forcefield
 from taichimd.program.engine import Engine
 
+SHARED = "PYTEST_SHARED_FOLDER"
+"""The environment variable of a folder of this test run, shared by its workers (`conftest`)."""
 AT_A_TIME = 3
+AT_ONCE = ("math", "random")
+"""Systems of `make test`; the others take minutes of compilation."""
 OTHER_RUNTIME = "quadrants" if runtime.NAME == "taichi" else "taichi"
 
 
@@ -357,32 +360,38 @@ def here(name):
     return hashlib.sha256(b"".join(np.ascontiguousarray(a).tobytes() for a in SYSTEMS[name]())).hexdigest()
 
 
+def elsewhere(name):
+    """Hash of a system's bits in another process: one thread, and the other runtime if there is one."""
+    return _elsewhere(name in AT_ONCE)[name]
+
+
 @functools.cache
-def elsewhere():
-    """{name: hash} of all systems from another process: one thread, and the other runtime if there is one.
+def _elsewhere(at_once):
+    """{name: hash} of the systems `AT_ONCE`, or of all others.
 
     For both differences at once, and for all workers of a test run, because it compiles everything again.
+    The folder goes with the test run (`conftest`): what an earlier run has left is of other code.
     """
-    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
-    with open(Path(tempfile.gettempdir()) / f"taichimd-bits-{run}", "a+") as file:
+    names = [name for name in SYSTEMS if (name in AT_ONCE) == at_once]
+    with open(Path(os.environ[SHARED]) / f"bits-{at_once}", "a+") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         file.seek(0)
         found = file.read()
         if not found:
-            found = json.dumps(of_other_runtime())
+            found = json.dumps(of_other_runtime(names))
             file.write(found)
     return json.loads(found)
 
 
-def of_other_runtime():
-    """What `elsewhere` returns."""
+def of_other_runtime(names):
+    """What `_elsewhere` returns for these systems."""
     environment = {**os.environ, "TAICHIMD_THREADS": "1"}
     if other_runtime_installed():
         environment["TAICHIMD_RUNTIME"] = OTHER_RUNTIME
     # Whoever else asks waits meanwhile, so there are cores for some at a time.
-    names = list(SYSTEMS)
+    shares = [names[k::AT_A_TIME] for k in range(min(AT_A_TIME, len(names)))]
     with ThreadPoolExecutor(AT_A_TIME) as pool:
-        parts = pool.map(lambda k: in_another_process(environment, *names[k::AT_A_TIME]), range(AT_A_TIME))
+        parts = pool.map(lambda share: in_another_process(environment, *share), shares)
         return {name: found for part in parts for name, found in part.items()}
 
 

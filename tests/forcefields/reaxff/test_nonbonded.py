@@ -170,6 +170,7 @@ def test_an_exponent_of_zero_is_refused():
         Nonbonded(bench.state, bench.charges, table, WHOLE, 0.0, "cpu", Constants(14.4, 1.0))
 
 
+@pytest.mark.long
 @needs_other_runtime
 def test_both_runtimes_and_thread_counts_give_the_same_bits():
-    assert elsewhere()["reaxff"] == here("reaxff")
+    assert elsewhere("reaxff") == here("reaxff")
