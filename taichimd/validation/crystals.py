@@ -16,8 +16,12 @@ from taichimd.system.lattices import LATTICES, build_lattice
 
 SHEETS = ("C_2010.tersoff", "BNC_2012.tersoff")
 """Shipped files whose papers are about sheets."""
-SPACING = 3.2
-"""Angstrom between molecules of water."""
+MOLECULES = {"CH3CONH2": 5.4, "CH3OH": 4.2, "H2O": 3.2}
+"""Molecules of ASE for ReaxFF, and angstrom between them; the first whose elements the force field has.
+
+Files for organic molecules get molecules with carbon: they test more parameters than water does, and files
+that were not fitted to water compress it to twice its density.
+"""
 
 
 def species_of(forcefield: ForceField, elements: Sequence[str] | None) -> list[str]:
@@ -39,15 +43,15 @@ def species_of(forcefield: ForceField, elements: Sequence[str] | None) -> list[s
 def crystal_for(forcefield: ForceField, elements: Sequence[str] | None, atoms: int) -> Atoms:
     """A periodic structure of the force field's elements, of about so many atoms.
 
-    A crystal of `taichimd build` if one has exactly these elements; water for a force field of molecules with
-    hydrogen and oxygen; else the crystal of an element.
+    A crystal of `taichimd build` if one has exactly these elements; molecules for a ReaxFF with hydrogen and
+    oxygen; else the crystal of an element.
 
     Raises:
         SettingsError: no crystal of these elements is known.
     """
     species = species_of(forcefield, elements)
     if forcefield.charged and {"H", "O"} <= set(species) and "Si" not in species:
-        return water(atoms)
+        return molecules(next(one for one in MOLECULES if set(molecule(one).symbols) <= set(species)), atoms)
     candidates = [
         (name, found)
         for name, lattice in LATTICES.items()
@@ -75,14 +79,15 @@ def _fits(found: tuple[str, ...], species: list[str], charged: bool) -> bool:
     return set(found) <= set(species) and (len(set(found)) == len(species) or charged or len(species) > 2)
 
 
-def water(atoms: int, seed: int = 1) -> Atoms:
-    """So many molecules of water, each turned at random, on a cubic lattice."""
-    rng, side = np.random.default_rng(seed), max(3, ceil((atoms / 3) ** (1 / 3) - 1e-9))
-    found = Atoms(cell=[side * SPACING] * 3, pbc=True)
+def molecules(name: str, atoms: int, seed: int = 1) -> Atoms:
+    """A cubic lattice of molecules of `MOLECULES`, each turned at random, of about so many atoms."""
+    rng, spacing = np.random.default_rng(seed), MOLECULES[name]
+    side = max(2, round((atoms / len(molecule(name))) ** (1 / 3)))
+    found = Atoms(cell=[side * spacing] * 3, pbc=True)
     for place in np.ndindex(side, side, side):
-        one = molecule("H2O")
+        one = molecule(name)
         turned = np.linalg.qr(rng.standard_normal((3, 3)))[0]
-        one.positions = (one.positions - one.positions.mean(axis=0)) @ turned + SPACING * np.array(place)
+        one.positions = (one.positions - one.positions.mean(axis=0)) @ turned + spacing * np.array(place)
         found += one
     return found
 

@@ -88,8 +88,8 @@ def trajectory(case: Case) -> Findings:
     return {"lammps-trajectory": Found(value, f"{steps} steps")}
 
 
-def lammps_series(case: Case, begin: Atoms, steps: int, every: int) -> Array:
-    """LAMMPS's total energies (eV) from a state on.
+def lammps_series(case: Case, begin: Atoms, steps: int, every: int, timestep: float) -> Array:
+    """LAMMPS's total energies (eV) from a state on; the time step is in ASE's unit.
 
     Raises:
         BackendError, PropertyError: LAMMPS is not there, or has no such style.
@@ -98,11 +98,11 @@ def lammps_series(case: Case, begin: Atoms, steps: int, every: int) -> Array:
     if (file := reaxff_file(case.forcefield)) is not None:
         from taichimd.lammps.reaxff import lammps_reaxff_nve
 
-        step = case.timestep / units.fs
+        step = timestep / units.fs
         return lammps_reaxff_nve(begin, file, tolerance=1e-6, timestep=step, n_steps=steps, every=every)
     style = _style(case)
     return lammps_energies(
-        begin, style.pair_style, style.pair_coeff, n_steps=steps, every=every, timestep=case.timestep,
+        begin, style.pair_style, style.pair_coeff, n_steps=steps, every=every, timestep=timestep,
         pair_modify=style.pair_modify,
     )  # fmt: skip
 

@@ -13,7 +13,7 @@ from taichimd import validate
 from taichimd.core.errors import BlowUpError, PropertyError, SettingsError
 from taichimd.forcefields.library import shipped
 from taichimd.forcefields.load import load_forcefield
-from taichimd.validation import bits, peers, processes, suite
+from taichimd.validation import bits, derivatives, drift, peers, processes, suite
 from taichimd.validation.case import Case
 from taichimd.validation.certificate_page import certificate_page
 from taichimd.validation.crystals import crystal_for
@@ -188,3 +188,38 @@ def test_the_page_has_each_check_with_its_question_and_limit():
     shown = {name: (float(limit), question) for name, limit, question in rows}
     measures = [one for check in suite.CHECKS for one in check.measures]
     assert shown == {one.name: (one.limit, one.question) for one in measures}
+
+
+def test_a_jump_within_the_points_of_a_difference_does_not_enter_the_derivative():
+    def jumps(x):
+        return 3.0 * x + 0.5 * x * x + (1e-4 if x > 1.5e-5 else 0.0)
+
+    assert derivatives.slope(jumps, 4e-5, jumps(0.0), 100.0) == pytest.approx(3.0, abs=1e-8)
+    assert derivatives.slope(math.sin, 1e-3, 0.0, 1.0) == pytest.approx(1.0, abs=1e-10)
+
+
+def test_organic_reaxff_gets_molecules_with_all_its_elements():
+    for name, elements in (("H2O", "HO"), ("CHO", "CHO"), ("CHON", "CHNO")):
+        found = crystal_for(load_forcefield(f"{name}.ffield"), None, 60)
+        assert set(found.symbols) == set(elements)
+        assert 40 < len(found) < 90
+
+
+def test_drift_beyond_its_limit_is_measured_again_with_half_the_time_step(monkeypatch):
+    slopes = {1: 3e-6, 2: 8e-7}
+
+    def run(case, division):
+        return {
+            "drift": Found(slopes[division]), "fluctuation": Found(0.01), "drift-lammps": NotRun("no"),
+        }  # fmt: skip
+
+    monkeypatch.setattr(drift, "_drift", run)
+    case = Case("name", load_forcefield("Si.sw"), None, QUICK)
+    found = drift.drift(case)["drift"]
+    assert found.value == 8e-7
+    assert "half the time step" in found.detail
+    assert "drift 3.0e-06" in found.detail
+    slopes[2] = 3e-6  # what does not fall with the time step is no error of the integrator
+    assert outcome_of(drift.DRIFT, drift.drift(case)["drift"], 0.0).status == "failed"
+    slopes[1] = 5e-7
+    assert drift.drift(case)["drift"].value == 5e-7
