@@ -18,14 +18,16 @@ from taichimd.observables.observable import Result
 from taichimd.transport.kappa import Kappa
 from taichimd.transport.nemd_files import details_of, nemd_result
 from taichimd.transport.settings import KappaSettings
+from taichimd.transport.spectra_files import add_spectra
 
 if TYPE_CHECKING:
     from taichimd.estimators.transport import Driven
 
 
-def paths(folder: Path, plot_format: str, method: str = "green-kubo") -> list[Path]:
+def paths(folder: Path, plot_format: str, method: str = "green-kubo", spectrum: bool = False) -> list[Path]:
     """Report, tables and picture."""
     tables = ["kappa.csv", *(["temperature.csv"] if method == "nemd" else [])]
+    tables += ["spectrum.csv"] if spectrum else []
     return [folder / name for name in ("kappa.json", *tables, f"kappa.{plot_format}")]
 
 
@@ -40,7 +42,7 @@ def prepare(folder: Path, overwrite: bool) -> None:
             for file in [
                 *folder.glob("run-[0-9][0-9]*.npz"),
                 *folder.glob("length-*A/run-[0-9][0-9]*.npz"),
-                *(file for fmt in PICTURES for file in paths(folder, fmt, "nemd")),
+                *(file for fmt in PICTURES for file in paths(folder, fmt, "nemd", spectrum=True)),
             ]:
                 file.unlink(missing_ok=True)
     strange = [name for name in ("trajectory.extxyz", "checkpoint.npz") if (folder / name).exists()]
@@ -80,6 +82,8 @@ def write(
             "of_runs_W_per_mK": found.driven.of_runs,
             "production_from_ps": production_from(found.driven),
         }
+    if found.spectra:
+        add_spectra(result, details, found)
     result.write(files[1:], title)
     kappa = result.values["kappa"].entry()
     write_report(files[0], {

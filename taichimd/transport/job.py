@@ -25,6 +25,7 @@ from taichimd.system.overlaps import notes_on_overlap
 from taichimd.transport import files
 from taichimd.transport.kappa import Kappa, check_potential, systems_of, thermal_conductivity
 from taichimd.transport.settings import KappaSettings
+from taichimd.transport.spectra_files import notes_on
 
 _OFF = 0.05
 """Share of the temperature by which runs may be off it without a remark."""
@@ -70,7 +71,7 @@ def run_kappa(
             system,
             forcefield,
             settings,
-            files.paths(folder, plot_format, settings.method),
+            files.paths(folder, plot_format, settings.method, settings.spectrum),
             console,
             given,
         )
@@ -143,6 +144,8 @@ def _notes(found: Kappa, system: Atoms, settings: KappaSettings) -> list[str]:
         notes += growth_notes(found.green_kubo, "kappa", "--window")
     if found.conduction is not None:
         notes += found.conduction.notes
+    for one in found.spectra:
+        notes += notes_on(one)
     mean, wanted = found.temperature, settings.temperature
     if abs(mean.value - wanted) > _OFF * wanted + 2.0 * np.nan_to_num(mean.error):
         note = f"the runs had {mean.value:.0f} K on average, not {wanted:g}: "

@@ -1,7 +1,9 @@
 """Thermal conductivity from independent runs: velocities, equilibration, sampling of the heat current.
 
     from taichimd.transport.kappa import thermal_conductivity
-    from taichimd.transport.settings import AXES, KappaSettings
+    from taichimd.transport.spectra import Spectral, spectral
+from taichimd.transport.settings import AXES, KappaSettings
+from taichimd.transport.spectra import Spectral, spectral
 
     settings = KappaSettings(temperature=500.0, supercell=(4, 4, 4))
     found = thermal_conductivity(silicon, "Si_1989.tersoff", settings)
@@ -38,6 +40,7 @@ from taichimd.transport.nemd import Conduction, conduction
 from taichimd.transport.runs import Run, RunSamples, RunUnderWay, read_run, write_run
 from taichimd.transport.sampling import Progress, sample_runs
 from taichimd.transport.settings import AXES, KappaSettings
+from taichimd.transport.spectra import Spectral, spectral
 
 BUSY = 64_000
 """Atoms that keep a GPU busy: runs of fewer go together."""
@@ -65,6 +68,7 @@ class Kappa:
         moved: angstrom, mean over the runs of how far atoms moved in one.
         seeds: of velocities and noise of each run.
         conduction: nemd: what heat does between the baths, or None.
+        spectra: with `spectrum`, of each length.
     """
 
     mean: Mean
@@ -79,6 +83,7 @@ class Kappa:
     moved: float = float("nan")
     seeds: tuple[int, ...] = ()
     conduction: Conduction | None = None
+    spectra: tuple[Spectral, ...] = ()
 
 
 def thermal_conductivity(
@@ -147,7 +152,7 @@ def thermal_conductivity(
 
 def check_potential(potential: Any, settings: KappaSettings) -> None:
     """Raise a PropertyError if a force field does not have what a method needs."""
-    if settings.method != "nemd":
+    if settings.method != "nemd" or settings.spectrum:
         potential.check_heat_current()
 
 
@@ -193,15 +198,26 @@ def _concluded(
     runs = [[found[item] for item in items] for items in of_case]
     system = cases[0].system
     if settings.method != "nemd":
-        of_all = conductivity(runs[0], settings, volume_of(system, settings), len(system))
-        return replace(of_all, seeds=seeds)
+        volume = volume_of(system, settings)
+        of_all = conductivity(runs[0], settings, volume, len(system))
+        by_frequency = (
+            (spectral(runs[0], settings, volume, of_all.temperature.value, None),)
+            if settings.spectrum
+            else ()
+        )
+        return replace(of_all, seeds=seeds, spectra=by_frequency)
     layouts = [case.layout for case in cases if case.layout is not None]
     flow = conduction(layouts, runs, [len(case.system) for case in cases], settings)
     every = [run for one in runs for run in one]
+    spectra = [
+        spectral(one, settings, np.nan, _temperature(list(one)).value, layout)
+        for one, layout in zip(runs if settings.spectrum else [], layouts, strict=False)
+    ]
     return Kappa(
         flow.kappa, flow.kappa, _temperature(every), volume_of(system, settings), len(system),
         min(len(one) for one in runs), decompositions=tuple(run.decomposition for run in every), seeds=seeds,
         moved=float(np.mean([run.moved for run in every])), conduction=flow,
+        spectra=tuple(spectra),
     )  # fmt: skip
 
 

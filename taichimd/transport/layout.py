@@ -37,6 +37,7 @@ class Layout:
         area: cross-section of one path, angstrom^2.
         interfaces: places within paths, angstrom.
         periodic: whether there are two paths.
+        paths: atoms of each path. signs: 1 where heat flows along the axis, else -1.
     """
 
     axis: int
@@ -47,11 +48,14 @@ class Layout:
     area: float
     interfaces: tuple[float, ...]
     periodic: bool
+    paths: tuple[NDArray[np.int64], ...]
+    signs: tuple[int, ...]
 
     @property
     def groups(self) -> dict[str, NDArray[np.int64]]:
-        """The baths by name."""
-        return {"hot": self.hot, "cold": self.cold}
+        """The baths and the paths by name."""
+        paths = {f"path{k + 1}": atoms for k, atoms in enumerate(self.paths)}
+        return {"hot": self.hot, "cold": self.cold, **paths}
 
     def baths(self, settings: KappaSettings, seed: int) -> list[GroupBath]:
         """What acts on the baths of a run of this seed."""
@@ -125,7 +129,14 @@ def layout_of(atoms: Atoms, settings: KappaSettings) -> Layout:
                 f"interface = {place:g}: expected a place between the baths, {shown} Å along {AXES[axis]}"
             )
     area = _area(atoms, axis, extent, settings)
-    return Layout(axis, hot, cold, tuple(pieces), float(np.mean(lengths)), area, interfaces, periodic)
+    used = free.copy()
+    used[np.concatenate([hot, cold])] = False
+    inside = [((x >= a) & (x < b)) | ((x + extent >= a) & (x + extent < b) & periodic) for a, b in pieces]
+    first = 1 if x[hot].mean() < x[cold].mean() else -1
+    return Layout(
+        axis, hot, cold, tuple(pieces), float(np.mean(lengths)), area, interfaces, periodic,
+        tuple(np.flatnonzero(one & used) for one in inside), (first, -first)[: len(pieces)],
+    )  # fmt: skip
 
 
 def _extent(atoms: Atoms, axis: int) -> float:

@@ -7,6 +7,7 @@ import numpy as np
 from taichimd.app.live import Observations
 from taichimd.core.arrays import Array
 from taichimd.observables.planning import make_plan
+from taichimd.observables.spectrum import Spectrum
 from taichimd.transport.layout import Layout
 from taichimd.transport.settings import KappaSettings
 
@@ -20,16 +21,20 @@ def observations_of(engine: "System", settings: KappaSettings, layout: Layout | 
     Raises:
         SettingsError: too few samples behind the window.
     """
-    if settings.method != "nemd":
+    nemd = settings.method == "nemd"
+    kinds = (*(("flow", "profile") if nemd else ()), *(("spectrum",) if settings.spectrum else ()))
+    if not kinds:
         return None
     first = round(settings.window_fs / settings.timestep)
+    of = ",".join(name for name in (layout.groups if layout else {}) if name.startswith("path")) or "all"
     plan = make_plan(
-        ("flow", "profile"),
+        kinds,
         first,
         settings.steps - first,
         settings.timestep,
         settings.every,
-        profile=(settings.along, settings.profile_bin or 5.0),
+        profile=(settings.along or "x", settings.profile_bin or 5.0),
+        spectrum=(settings.along or settings.direction or "x", of, settings.spectrum_window or 1000.0),
     )
     return Observations(engine, plan, None if layout is None else layout.groups)
 
@@ -38,8 +43,11 @@ def found_by(observations: Observations) -> dict[str, Array]:
     """What is kept of a run: series of baths, the profile.
 
     Returns:
-        heat_hot, heat_cold: (samples,) eV given by the baths; temperature_hot, temperature_cold: (samples,)
-        K; interval: (1,) ps between samples; place, profile, profile_error: (bins,) angstrom and K.
+        interval: (1,) ps between samples.
+        heat_hot, heat_cold: (samples,) eV given by the baths.
+        temperature_hot, temperature_cold: (samples,) K.
+        place, profile, profile_error: (bins,) angstrom and K.
+        K_plus, K_minus: (blocks, lags, groups, 3) eV angstrom/ps; carried: (blocks, groups), likewise.
     """
     found: dict[str, Array] = {"interval": np.array([observations.plan.interval])}
     results = observations.found()
@@ -52,4 +60,8 @@ def found_by(observations: Observations) -> dict[str, Array]:
         table = results["profile"].tables[0]
         found["place"] = table[f"{observations.plan.profile_axis}_A"]
         found["profile"], found["profile_error"] = table["temperature_K"], table["error_temperature_K"]
+    if "spectrum" in results:
+        spectra = observations.observables["spectrum"]
+        assert isinstance(spectra, Spectrum)
+        found["K_plus"], found["K_minus"], found["carried"] = spectra.correlations()
     return found

@@ -149,8 +149,16 @@ class KappaSettings(Settings):
         None, "Approximate width of the bins of the temperature profile of nemd; default 5"
     )
 
+    spectrum: types.Flag = setting(
+        False, "Resolve the conductivity of hnemd, or the conductance of nemd, by frequency"
+    )
+    spectrum_window: types.Duration | None = setting(
+        None, "Longest correlation time of the spectrum; its inverse is the resolution; default 1ps"
+    )
+
     def __post_init__(self) -> None:
         super().__post_init__()
+        self._check_spectrum()
         self._check_method()
         self._check_baths()
         self._check_sheet()
@@ -166,6 +174,20 @@ class KappaSettings(Settings):
         for key, methods in (useless | dict.fromkeys(OF_NEMD, _MODES[2:])).items():
             if self.method not in methods and getattr(self, key) is not None:
                 raise mistake(f"{key} = {getattr(self, key)}: {self.method} has no use for it; leave it out")
+
+    def _check_spectrum(self) -> None:
+        if self.spectrum and self.method == "green-kubo":
+            raise mistake(
+                "spectrum: in equilibrium the mean heat current is zero, and so is its spectrum; "
+                "expected with it "
+                "method hnemd or nemd"
+            )
+        if self.spectrum and self.bath == "power":
+            raise mistake(
+                "spectrum: a conductance by frequency needs the difference of thermostats, not power"
+            )
+        if self.spectrum_window is not None and not self.spectrum:
+            raise mistake("spectrum_window: expected with it spectrum")
 
     def _check_baths(self) -> None:
         if self.method != "nemd":
@@ -284,6 +306,10 @@ class KappaSettings(Settings):
     def of_one_run(self) -> Mapping[str, Any]:
         """What decides the samples of a run: with these the same, a finished run need not be repeated."""
         left_out = {"runs", "window", "plateau", "backend", "decomposition", "thickness", "at_once"}
+        if not self.spectrum:
+            left_out |= {"spectrum", "spectrum_window"}
+        elif self.method == "hnemd":
+            left_out -= {"window"}
         if self.method != "hnemd":
             left_out |= {"driving_force", "direction"}
         if self.method == "nemd":

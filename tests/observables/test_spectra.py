@@ -1,5 +1,8 @@
 """Spectra of heat: the estimator on chains that are solved exactly, and the device's sums by NumPy."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 from ase.build import bulk
@@ -17,6 +20,7 @@ from taichimd.estimators.spectra import (
     quantum,
     spectrum,
 )
+from taichimd.io.analysis_files import read_table
 from taichimd.observables.planning import make_plan
 
 pytestmark = pytest.mark.once
@@ -196,3 +200,37 @@ def test_what_has_no_spectrum_is_refused():
         SettingsError, match=r"samples 60 fs apart resolve frequencies up to 8\.33 THz, and atoms"
     ):
         far.run(120, samplers=[Observations(far.engine, coarse, far.groups)])
+
+
+def test_kappa_by_frequency_has_the_kappa_of_the_run_as_its_integral(tmp_path, call, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    bar().repeat((1, 2, 2)).write("bar.extxyz")
+    line = (
+        "kappa bar.extxyz --potential Si.tersoff --temperature 300 --equilibrate 50fs --time 400fs "
+        "--every 2 --runs 2 "
+        "--backend cpu --spectrum --spectrum-window 60fs --timestep 1 --window 20fs"
+    )
+    code, out, err = call(f"{line} --method hnemd --driving-force 1e-3 --output h")
+    assert (code, err) == (0, "")
+    table, report = read_table(Path("h/spectrum.csv")), json.loads(Path("h/kappa.json").read_text())
+    runs = [np.load(file) for file in sorted(Path("h").glob("run-??.npz"))]
+    volume = report["volume_A3"]
+    first = 10  # samples that the window leaves out
+    mean = np.mean([run["current"][first:, 0].mean() for run in runs]) * PS
+    wanted = 1602.176634 * mean / (volume * report["temperature_K"]["value"] * 1e-3)
+    lags = len(table["frequency_THz"]) // 2
+    assert lags == 30
+    whole = integral(table["kappa_W_per_mK_per_THz"], lags, 0.002)
+    assert whole == pytest.approx(report["spectra"][0]["integral"]["value"], rel=1e-9)
+    # Blocks weigh alike, and one of them has a few samples more.
+    assert whole == pytest.approx(wanted, rel=0.1)
+    assert "for a crystal, where phonons" in " ".join(out.split())
+    code, out, err = call(
+        f"{line} --method nemd --difference 60 --bath-length 2.8 --output n --supercell 2 1 1"
+    )
+    assert (code, err) == (0, "")
+    table = read_table(Path("n/spectrum.csv"))
+    assert np.isfinite(table["conductance_GW_per_m2K_per_THz"]).all()
+    code, _, err = call(f"{line} --output g")
+    assert code == 2
+    assert "in equilibrium the mean heat current is zero" in err

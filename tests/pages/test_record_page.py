@@ -82,7 +82,8 @@ def test_fields_of_kappa(tmp_path, monkeypatch):
         found |= set(json.loads(Path(method, "kappa.json").read_text()))
     call(
         "kappa ar.xyz --potential Ar.lj --temperature 30 --equilibrate 20fs --time 200fs --every 5 --runs 2 "
-        "--backend cpu --method nemd --output nemd --supercell 8 2 2 --difference 5 --bath-length 10"
+        "--backend cpu --method nemd --output nemd --supercell 8 2 2 --difference 5 --bath-length 10 "
+        "--spectrum --spectrum-window 30fs"
     )
     found |= set(json.loads(Path("nemd", "kappa.json").read_text()))
     assert sorted(fields("kappa.json")) == sorted(found)
