@@ -27,8 +27,8 @@ TINY = {
     "--time 60ps": "--steps 20",
     "--time 220ps": "--steps 20",
     "--set time=4ps": "--set steps=20",
-    "--spectrum --every 4 --runs 10 --time 2ns --window 200ps": "--spectrum --every 4 --runs 2 --equilibrate 5fs "
-    "--time 400fs --window 20fs --spectrum-window 40fs",
+    "--spectrum --every 4 --runs 10 --time 2ns --window 200ps": "--spectrum --every 4 --runs 2 "
+    "--equilibrate 5fs --time 400fs --window 20fs --spectrum-window 40fs",
     "--time 2ns --window 200ps": "--equilibrate 5fs --time 100fs --window 20fs",
     "--cells 8": "--cells 1",
     "--runs 10": "--runs 2",
