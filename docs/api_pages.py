@@ -156,7 +156,15 @@ GROUPS = {
     "batches": Group(
         "Batches",
         "Many systems in one launch. {doc}`/docs/howto/many` shows their use.",
-        ("Simulations", "Batch", "BatchCalculators", "evaluate_many"),
+        (
+            "Simulations",
+            "Batch",
+            "BatchCalculators",
+            "evaluate_many",
+            "second_order",
+            "third_order",
+            "write_force_constants",
+        ),
     ),
     "testing": Group(
         "Testing",

@@ -33,6 +33,9 @@ from taichimd.ensembles.registry import NoseHoover as NoseHoover
 from taichimd.ensembles.registry import StochasticCell as StochasticCell
 from taichimd.ensembles.registry import StochasticCellRescaling as StochasticCellRescaling
 from taichimd.ensembles.registry import combine as combine
+from taichimd.force_constants import second_order as second_order
+from taichimd.force_constants import third_order as third_order
+from taichimd.force_constants import write_force_constants as write_force_constants
 from taichimd.forcefields.ase_calculators import from_ase as from_ase
 from taichimd.forcefields.axilrod_teller import AxilrodTeller as AxilrodTeller
 from taichimd.forcefields.contract import ExternalPotential as ExternalPotential

@@ -45,6 +45,7 @@ DOORS = [
     "testing",
     "calculator",
     "batch_calculators",
+    "force_constants",
     "ase_plugin",
     "__main__",
 ]

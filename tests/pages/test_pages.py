@@ -35,7 +35,7 @@ LEAVES = {
     "docs/howto/observe.md": ("observed/msd.png",),
     "docs/fixed-atoms.md": ("slab/thermo.png",),
 }
-ONE_PROGRAM = ("docs/howto/error_bars.md",)
+ONE_PROGRAM = ("docs/howto/error_bars.md", "docs/howto/phonons.md")
 """Pages whose blocks of Python continue with the names of the blocks before."""
 SHORT = ("README.md", "docs/tutorial.md")
 """Pages whose blocks run in `make test`, too."""
