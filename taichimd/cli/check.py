@@ -50,7 +50,7 @@ def check(
     forcefield = load_forcefield(given)
     start(backend)
     found = check_forcefield(forcefield, species, seed=seed, decomposition=decomposition)
-    say("\n  ".join([str(found), *forcefield.about]))
+    say("\n  ".join([str(found), *forcefield.errors_of_tables, *forcefield.about]))
     return 0 if found.ok else NOT_CONSISTENT
 
 

@@ -173,6 +173,19 @@ class ForceField:
             told |= dict.fromkeys(f"warning of {term.name}: {caution}" for caution in term.cautions)
         return list(told)
 
+    @property
+    def errors_of_tables(self) -> list[str]:
+        """How far tables that were made of functions are from these, as lines for a terminal."""
+        largest: dict[tuple[str, str], float] = {}
+        for term in self.terms:
+            for row in term.table.rows.values():
+                for column in term.table.curves:
+                    error = getattr(row.get(column), "error", None)
+                    if error is not None:
+                        key = term.name, column
+                        largest[key] = max(error, largest.get(key, 0.0))
+        return [f"table {column} of {name}: largest error {e:.1e}" for (name, column), e in largest.items()]
+
     def warn_of_suspicions(self, species: Sequence[str]) -> None:
         """Warn, once in a process, of what in its parameter files is hardly meant so."""
         for term in self.terms:

@@ -34,6 +34,7 @@ KINDS = {
     ".fs": "eam/fs",
     ".eam": "eam",
     ".pair": "pair",
+    ".sw.mod": "sw/mod",
     ".funcfl": "eam",
 }
 """What the end of a file's name says about its format."""
@@ -53,7 +54,6 @@ _NOT_READ = {
     "an atomic cluster expansion": (".ace", ".yace", ".pace"),
     "a moment tensor potential": (".mtp", ".almtp"),
     "a machine-learned model": (".pt", ".pth", ".pb", ".model", ".mliap", ".ckpt", ".onnx", ".hdnnp", ".nn"),
-    "a variant of Stillinger and Weber's potential": (".sw.mod", ".sw.modc"),
     "a REBO or AIREBO potential": (".rebo", ".airebo", ".airebo-m", ".airebo.m", ".lcbop"),
     "a potential of another form": (
         ".edip",

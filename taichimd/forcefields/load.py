@@ -25,7 +25,7 @@ _MAKERS = {
     "tersoff": ("tersoff", "Tersoff"), "sw": ("stillinger_weber", "StillingerWeber"),
     "vashishta": ("vashishta", "Vashishta"), "tersoff/mod": ("tersoff_mod", "TersoffMod"),
     "tersoff/mod/c": ("tersoff_mod", "TersoffMod"), "tersoff/zbl": ("tersoff_zbl", "TersoffZBL"),
-    "pair": ("pair_file", "PairPotential"),
+    "pair": ("pair_file", "PairPotential"), "sw/mod": ("sw_mod", "StillingerWeberMod"),
     "eam/alloy": ("eam", "EmbeddedAtom"), "eam/fs": ("eam", "EmbeddedAtom"), "eam": ("eam", "EmbeddedAtom"),
 }  # fmt: skip
 """Module and function by kind of file; imported when they are needed."""

@@ -8,6 +8,7 @@ _FILES = {
     "tersoff/mod/c": "FILE.tersoff.modc",
     "tersoff/zbl": "FILE.tersoff.zbl",
     "sw": "FILE.sw",
+    "sw/mod": "FILE.sw.mod",
     "vashishta": "FILE.vashishta",
     "eam": "FILE.eam for each element",
     "eam/alloy": "FILE.eam.alloy",

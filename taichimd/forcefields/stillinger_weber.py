@@ -89,9 +89,15 @@ def StillingerWeber(file: str | Path) -> ForceField:  # noqa: N802 - reads as th
             contradict each other.
     """
     parsed = read_sw(library.find(file))
+    angle = Term(ANGLE, weight, Table(3, ANGLE_COLUMNS, angle_rows(parsed)), units=UNITS, **about(parsed))
+    return ForceField.of(parsed.path.name, pair_term(parsed), angle)
+
+
+def pair_term(parsed: SWFile) -> Term:
+    """The term of phi2."""
     pairs = pair_rows(parsed, _pair_row, _agree)
     general = any(row["attraction"] and (row["p"], row["q"]) != (4.0, 0.0) for row in pairs.values())
-    pair = Term(
+    return Term(
         PAIR,
         PAIRS[general],
         Table(2, PAIR_COLUMNS, pairs),
@@ -99,8 +105,6 @@ def StillingerWeber(file: str | Path) -> ForceField:  # noqa: N802 - reads as th
         units=PAIR_UNITS,
         **about(parsed),
     )
-    angle = Term(ANGLE, weight, Table(3, ANGLE_COLUMNS, _angle_rows(parsed)), units=UNITS, **about(parsed))
-    return ForceField.of(parsed.path.name, pair, angle)
 
 
 def _pair_row(entry: SWEntry) -> Row:
@@ -124,7 +128,7 @@ def _cutoff(pair: SWEntry, strength: float) -> float:
     return max(NOWHERE, min(pair.cutoff, pair.reach(NEGLIGIBLE), pair.end - GAP))
 
 
-def _angle_rows(parsed: SWFile) -> dict[Key, Row]:
+def angle_rows(parsed: SWFile) -> dict[Key, Row]:
     """Parameters of phi3 by (i, j, k): strength and angle are those of (i, k, j), too, the others of i, j."""
     rows: dict[Key, Row] = {}
     for (i, j, k), entry in parsed.entries.items():

@@ -10,7 +10,17 @@ from taichimd.forcefields.contribution import Contribution
 from taichimd.forcefields.library import kind_of
 from taichimd.forcefields.term import QUEUED, Term
 
-FILES = ("tersoff", "tersoff/mod", "tersoff/mod/c", "tersoff/zbl", "sw", "vashishta")
+FILES = (
+    "tersoff",
+    "tersoff/mod",
+    "tersoff/mod/c",
+    "tersoff/zbl",
+    "sw",
+    "sw/mod",
+    "vashishta",
+    "eam/alloy",
+    "eam/fs",
+)
 """Kinds of parameter files that LAMMPS reads as they are; also names of its pair styles."""
 TRUNCATIONS = {
     "truncated": ("lj/cut", ()),
