@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from taichimd.core.errors import ParameterFileError
+from taichimd.enumerate.terms import Pass
 from taichimd.forcefields import library
 from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.formats.funcfl import mixed, read_funcfl
@@ -63,16 +64,31 @@ def forces(r, p, mine, theirs):
     return 0.5 * phi, half + mine.slope * df, half + theirs.slope * dg
 
 
-EAM = ManyBody(
-    "embedded atoms",
-    [density, embedding, forces],
-    arrays=("density", "slope"),
-    params={},
-    tables={"embedding": "eV", "density": "1", "rphi": "eV Å"},
-    of_atoms=("embedding",),
-    ordered=("density",),
-    reference="M. S. Daw, M. I. Baskes, Phys. Rev. B 29, 6443 (1984), doi:10.1103/PhysRevB.29.6443",
-)
+@pair_forces
+def forces_of_one_element(r, p, mine, theirs):
+    """The same where both atoms make the same density: one curve less to look up."""
+    z, dz = p.rphi(r)
+    _, df = p.density(r)
+    phi = z / r
+    half = 0.5 * (dz - phi) / r
+    return 0.5 * phi, half + mine.slope * df, half + theirs.slope * df
+
+
+def _program(last: Pass, ordered: tuple[str, ...]) -> ManyBody:
+    return ManyBody(
+        "embedded atoms",
+        [density, embedding, last],
+        arrays=("density", "slope"),
+        params={},
+        tables={"embedding": "eV", "density": "1", "rphi": "eV Å"},
+        of_atoms=("embedding",),
+        ordered=ordered,
+        reference="M. S. Daw, M. I. Baskes, Phys. Rev. B 29, 6443 (1984), doi:10.1103/PhysRevB.29.6443",
+    )
+
+
+EAM = _program(forces, ("density",))
+EAM_OF_ONE_ELEMENT = _program(forces_of_one_element, ())
 
 
 def EmbeddedAtom(*files: str | PathLike[str]) -> ForceField:  # noqa: N802 - reads as what it makes
@@ -110,7 +126,9 @@ def EmbeddedAtom(*files: str | PathLike[str]) -> ForceField:  # noqa: N802 - rea
 
 def _of_file(parsed: EamFile, paths: Sequence[Path]) -> ForceField:
     name = " ".join(path.name for path in paths)
-    made = EAM(table=_rows(parsed), cutoff=parsed.cutoff)
+    made = (EAM if len(parsed.elements) > 1 else EAM_OF_ONE_ELEMENT)(
+        table=_rows(parsed), cutoff=parsed.cutoff
+    )
     known = about(parsed) | {"name": name, "source": _source(paths)}
     known["citation"] = known["citation"] or EAM.reference
     known["cautions"] = (*parsed.header.warnings, *parsed.remarks, *remarks_on(parsed))

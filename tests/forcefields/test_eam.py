@@ -82,6 +82,18 @@ def test_all_tables_agree_with_lammps(style, tmp_path):
 
 
 @pytest.mark.long
+@pytest.mark.lammps
+def test_a_file_of_one_element_agrees_with_lammps(tmp_path):
+    path = Layout(metals=(COPPER,)).write(tmp_path / "Cu.eam.alloy")
+    atoms = testing.rattled(bulk("Cu", a=3.55, cubic=True).repeat((2, 1, 1)))
+    ours = Engine(atoms, load_forcefield(str(path)), backend="cpu").evaluate()
+    theirs = lammps_evaluate(atoms, "eam/alloy", (f"* * {path} {{elements}}",))
+    assert ours.energy == pytest.approx(theirs.energy, rel=1e-12)
+    np.testing.assert_allclose(ours.forces, theirs.forces, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(ours.virials.sum(axis=0), theirs.virial, rtol=1e-10, atol=1e-8)
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("style", ["eam/alloy", "eam/fs"])
 def test_derivatives_and_ends(style, tmp_path):
     found = check_forcefield(written(style, tmp_path)[0], ["Cu", "Ni"], clusters=2)
