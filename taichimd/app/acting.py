@@ -106,8 +106,8 @@ def groups_of(
     frame: int | None = None,
     input_units: str | None = None,
     atom_style: str | None = None,
-) -> tuple[Atoms, Groups]:
-    """A structure and the groups that selections mean.
+) -> tuple[Atoms, Groups, list[str]]:
+    """A structure, the groups that selections mean, and what was assumed about the file.
 
     Args:
         file: a structure, or a job file with its structure, groups and what acts on them.
@@ -130,7 +130,7 @@ def groups_of(
     if start.structure is None:
         raise SettingsError(f"{file} names no structure")
     acting = replace(acting, group=[*(acting.group or ()), *given])
-    atoms, _ = read_noted(
+    atoms, notes = read_noted(
         start.structure, start.from_frame, units=start.input_units, atom_style=start.atom_style
     )
     fixed = wholly(constrained(atoms))
@@ -140,7 +140,7 @@ def groups_of(
     found = named.with_more(texts)
     if not found:
         raise SettingsError(f'{file} has no groups: give a selection, such as "x < 5", or --group')
-    return atoms, found
+    return atoms, found, notes
 
 
 def _selections(acting: ActingSettings) -> dict[str, str]:

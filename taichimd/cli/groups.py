@@ -32,7 +32,9 @@ def groups(
     from taichimd.app.acting import groups_of
     from taichimd.io.group_picture import draw_groups
 
-    atoms, found = groups_of(structure, where or (), group or (), frame, input_units, atom_style)
+    atoms, found, notes = groups_of(structure, where or (), group or (), frame, input_units, atom_style)
+    for note in notes:
+        say(f"note: {note}", err=True)
     rows = found.rows()
     width = max(len(row[0]) for row in rows)
     for name, counts, place in rows if not quiet else ():

@@ -125,6 +125,10 @@ def test_the_command_groups_counts_and_draws(call):
     assert call("groups job.toml --picture none")[1].count("atoms (") == 4
     assert call("groups ar.extxyz q<3")[2].startswith("error: selection: q<3: 'q' at character 1")
     assert call("groups ar.extxyz")[0] == 2
+    Path("d.xyz").write_text("2\n\nO 0 0 0\nD 0 0 1\n")
+    code, out, err = call("groups d.xyz all --picture none")
+    assert (code, out.split(":")[0]) == (0, "all  2 of 2 atoms (100.0%)")
+    assert err.startswith("note: D and T in d.xyz are hydrogen")
 
 
 @pytest.mark.long

@@ -165,7 +165,7 @@ def test_pdb_alternate_locations(read):
     assert atoms.positions[0].tolist() == [1.0, 1.0, 1.0]
     assert atoms.pbc.all()
     assert notes == [
-        "a.pdb has alternate locations; those of the highest occupancy are kept (A), 3 atoms are left out"
+        "a.pdb has alternate locations; those of the highest occupancy are kept (A), atoms left out: 3"
     ]
     flipped = PDB.replace("0.60", "0.30")
     assert read("a.pdb", flipped)[0].positions[0].tolist() == [1.3, 1.0, 1.0]
