@@ -20,7 +20,7 @@ from validation import common
 
 CASES = {"Stillinger-Weber": "Si.sw", "Tersoff 1988": "Si.tersoff"}
 CELLS = 5
-PATH = "GXUKGL"
+PATH = "GXU,KGL"
 NATURAL_PS = 0.01018050571
 """ps of angstrom sqrt(amu/eV)."""
 
@@ -154,7 +154,7 @@ def plot(report: dict[str, Any], path: Path) -> None:
         axis.axvline(place, color="0.8", linewidth=0.5)
     axis.set_xlim(0, case["x"][-1])
     axis.set_ylabel("frequency (THz)")
-    axis.legend()
+    axis.legend(loc="center right", fontsize="small")
     figure.savefig(path, dpi=150, bbox_inches="tight")
     plt.close(figure)
 
