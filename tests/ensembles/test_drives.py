@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from ase import Atoms
 from ase.build import bulk
+from bits import elsewhere, here, needs_other_runtime
 
 from taichimd import (
     Berendsen,
@@ -610,6 +611,11 @@ def test_the_conserved_energy_counts_drives_beside_motions_of_the_cell(ensemble,
     again = Simulation.load(tmp_path / "checkpoint.npz", SMOOTH)
     again.run(200)
     same(one, again)
+
+
+@needs_other_runtime
+def test_both_runtimes_and_thread_counts_give_the_same_trajectories():
+    assert elsewhere()["drives"] == here("drives")
 
 
 def test_folded_atoms_keep_their_springs_and_their_work():

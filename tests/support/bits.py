@@ -153,6 +153,36 @@ def group_baths():
     return found
 
 
+def drives():
+    """108 argon atoms with a drive of each kind, and a bath of a group."""
+    from taichimd import Drag, Force, Indenter, Langevin, Momentum, Move, Spring, Wall
+    from taichimd.ensembles.groups.given import group_baths
+    from taichimd.system.groups import Groups
+
+    atoms = testing.with_velocities(bulk("Ar", cubic=True, a=5.5).repeat(3), 300.0, 1)
+    atoms.pbc = [True, True, False]
+    forcefield = LennardJones(**testing.ARGON, cutoff=6.0, truncation="force-shifted")
+    acting = [
+        Move((0.4, 0.1, 0.0), on=range(9)),
+        Force((0.0, 0.01, 0.0), period=150.0, on=range(60, 80)),
+        Force(acceleration=(0.0, 0.0, -0.3)),
+        Spring(0.3, of="centre", velocity=(0.5, 0.0, 0.0), on=range(20, 40)),
+        Spring(0.1, of="centre", to=range(50, 60), length=3.0, on=range(40, 50)),
+        Spring(0.1, velocity=(0.0, 0.5, 0.0), on=range(80, 90)),
+        Wall("z > -2", "lj93", epsilon=0.02, sigma=2.0, cutoff=6.0, velocity=0.6),
+        Wall("z < 16", "harmonic", constant=0.5, cutoff=3.0, amplitude=0.3, period=200.0),
+        Wall("z < 15.5"),
+        Indenter("sphere", (8.0, 8.0, 16.0), 5.0, constant=0.5, velocity=(0.3, 0.0, -1.0)),
+        Drag(2000.0, on=range(90, 100)),
+        Momentum(25),
+        Langevin(200.0, on=range(100, 108)),
+    ]  # fmt: skip
+    engine = Engine(atoms, forcefield, backend="cpu", acting=group_baths(acting, Groups(atoms))[0])
+    engine.advance(60, 4.0 * units.fs)
+    works = [one["work"] for one in engine.drives().values()]
+    return [engine.positions(), engine.velocities(), np.array(works)]
+
+
 def relaxation():
     """Positions, cells and energies of argon and silicon, atoms alone and with the cell."""
     from taichimd import relax
@@ -333,6 +363,7 @@ SYSTEMS = {
     "sum": sum_of_three,
     "thermostats": thermostats,
     "group-baths": group_baths,
+    "drives": drives,
     "relaxation": relaxation,
     "npt-berendsen": functools.partial(barostat, "npt-berendsen"),
     "npt-scr": functools.partial(barostat, "npt-scr"),
