@@ -26,7 +26,7 @@ class BondFile(GrowingFile):
         drop_from: continues with a table that is there: the step from which its rows are dropped.
 
     Raises:
-        SettingsError: an `every` that is no whole number above 0.
+        SettingsError: an `every` that is not a whole number above 0.
         PropertyError: at the first report: a force field without bonds.
         OutputError: at the first report: a file is there that may not be replaced, or cannot be written.
     """

@@ -200,7 +200,7 @@ def _lacks_results(path: Path, checkpoint: Checkpoint, given: RunSettings) -> bo
     plot_format = given.output.plot_format if asked else plot_format_of(report)
     observed = observing.files_of(saved_plan(checkpoint.observed), plot_format)
     folder = OutputFolder(path.parent, observed, plot_format=plot_format)
-    # Without a table it is no folder of a run: Python saves a checkpoint anywhere.
+    # Without a table it is not the folder of a run: Python saves a checkpoint anywhere.
     own = same_path(path, folder.checkpoint) and folder.thermo.exists()
     if not own or report.get("planned_last_step", checkpoint.step) != checkpoint.step:
         return False

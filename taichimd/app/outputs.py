@@ -57,7 +57,7 @@ class GrowingFile(Observer):
             return
         if self._drop_from is None and not self._overwrite and self.path.exists():
             raise OutputError(
-                f"{self.path} is there already; give overwrite=True to replace it, or another path"
+                f"{self.path} already exists; give overwrite=True to replace it, or another path"
             )
         self._writer = self._make(simulation)
 
@@ -114,7 +114,7 @@ class ThermoTable(GrowingFile):
         symbols: of the atoms, once it has rows.
 
     Raises:
-        SettingsError: an `every` that is no whole number above 0.
+        SettingsError: an `every` that is not a whole number above 0.
         OutputError: at the first report: a file is there that may not be replaced, or cannot be written.
     """
 
@@ -189,7 +189,7 @@ class TrajectoryFile(GrowingFile):
         drop_from: continues with a trajectory that is there: the step from which its frames are dropped.
 
     Raises:
-        SettingsError: another suffix, an `every` that is no whole number above 0, an unknown `per_atom`.
+        SettingsError: another suffix, an `every` that is not a whole number above 0, an unknown `per_atom`.
         OutputError: at the first report: a file is there that may not be replaced, or cannot be written.
     """
 

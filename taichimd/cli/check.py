@@ -74,7 +74,7 @@ def symbols_of(text: str | None) -> list[str] | None:
     """Elements of a text such as "Si,C"; None of None.
 
     Raises:
-        SettingsError: a part that is no chemical symbol.
+        SettingsError: a part that is not a chemical symbol.
     """
     from taichimd.core.elements import is_symbol
     from taichimd.core.errors import SettingsError
@@ -83,5 +83,5 @@ def symbols_of(text: str | None) -> list[str] | None:
         return None
     symbols = [part.strip() for part in text.split(",")]
     if wrong := [symbol for symbol in symbols if not is_symbol(symbol)]:
-        raise SettingsError(f"elements: {wrong[0]!r} is no chemical symbol; expected a list such as Si,C")
+        raise SettingsError(f"elements: {wrong[0]!r} is not a chemical symbol; expected a list such as Si,C")
     return symbols

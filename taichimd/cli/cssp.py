@@ -148,7 +148,7 @@ def _free(name: str, overwrite: bool) -> Path:
 
     path = Path(name)
     if path.exists() and not overwrite:
-        raise OutputError(f"{path} is there already; give another name, or --overwrite")
+        raise OutputError(f"{path} already exists; give another name, or --overwrite")
     return path
 
 

@@ -27,8 +27,8 @@ def plot(
     report = read_report(files.report)
     if not files.thermo.is_file() or not {"formula", "n_atoms", "potential", "settings"} <= set(report):
         raise OutputError(
-            f"{folder} is no folder of a run: expected {files.thermo.name} and {files.report.name} in it; "
-            "give the --output of `taichimd run`"
+            f"{folder} is not the folder of a run: expected {files.thermo.name} and {files.report.name} "
+            "in it; give the --output of `taichimd run`"
         )
     picture = OutputFolder(folder, plot_format=plot_format_of(report)).plot if output is None else output
     if picture.suffix[1:] not in PICTURES:

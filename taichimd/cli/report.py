@@ -65,7 +65,7 @@ def view(
     if file.is_dir():
         found = trajectory_of(file)
         if found is None:
-            raise StructureError(f"folder {file} holds no trajectory and no checkpoint; give a file")
+            raise StructureError(f"folder {file} has no trajectory and no checkpoint; give a file")
         shown = found
     page = output or Path(f"{(file.resolve() if file.is_dir() else file).stem}.html")
     kinds = None if elements is None else [one.strip() for one in elements.split(",")]
@@ -80,7 +80,7 @@ def _write(page: Path, make: Callable[[], str], open_page: bool, overwrite: bool
         raise OutputError(f"{page}: expected the name of a page, *.html")
     if page.exists() and not overwrite and not is_page(page):
         raise OutputError(
-            f"{page} is there already and is no page of taichimd; give --overwrite to replace it, "
+            f"{page} already exists and is not a page of taichimd; give --overwrite to replace it, "
             "or another --output"
         )
     write_page(page, make())

@@ -11,7 +11,7 @@ def _plain(text: str) -> str:
         ValueError: a character that Python would take in a number, and no other program.
     """
     if not text.isascii() or "_" in text:
-        raise ValueError(f"{text!r} is no number of the digits 0 to 9")
+        raise ValueError(f"{text!r} is not a number of the digits 0 to 9")
     return text
 
 

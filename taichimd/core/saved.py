@@ -51,7 +51,7 @@ def saved_array(
     if not (fits and array.dtype.kind in _ALSO[kind]):
         raise CheckpointError(f"{name} is {array.dtype} of shape {array.shape}, expected {expected}")
     if kind == "f" and finite and not np.isfinite(array).all():
-        raise CheckpointError(f"{name} holds what is no finite number, expected {expected}")
+        raise CheckpointError(f"{name} holds what is not a finite number, expected {expected}")
     if array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max:
         raise CheckpointError(f"{name} holds numbers beyond 64 bits, expected {expected}")
     return array

@@ -37,9 +37,9 @@ def parse_rates(text: str, names: tuple[str, ...]) -> dict[str, float]:
             raise ValueError(
                 f"{part!r} is a rate per step; divide it by the time step"
                 if per_step
-                else f"{part!r} is no number with a unit such as /s, /ns or /ps"
+                else f"{part!r} is not a number with a unit such as /s, /ns or /ps"
             )
         found[name] = float(match["number"]) * _PER_SECOND[unit or "s"]
         if not math.isfinite(found[name]) or found[name] == 0.0:
-            raise ValueError(f"{part!r} is no rate; expected a number other than 0")
+            raise ValueError(f"{part!r} is not a rate; expected a number other than 0")
     return found

@@ -148,7 +148,7 @@ def count_angles(
     first, second = (np.ones(len(i), bool),) * 2 if ends is None else (np.asarray(m, bool) for m in ends)
     lengths = np.linalg.norm(d, axis=1)
     if not (lengths > 0).all():
-        raise AnalysisError("a bond has no length; two atoms lie on top of each other")
+        raise AnalysisError("a bond has no length; two atoms have the same position")
     order = np.argsort(i, kind="stable")
     i, u = i[order], (d / lengths[:, None])[order]
     first, second = first[order], second[order]

@@ -274,7 +274,7 @@ def AxilrodTeller(  # noqa: N802 - reads as the force field it makes
         "product_cutoff": _length("product_cutoff", product_cutoff),
     }
     if cutoff is None and product_cutoff is not None:
-        raise SettingsError(f"{name}: product_cutoff without a cutoff; give the cutoff of the sides, too")
+        raise SettingsError(f"{name}: product_cutoff without a cutoff; also give the cutoff of the sides")
     rows: dict[Key, Row] = {}
     for key, value in (nu if isinstance(nu, Mapping) else {(ANY,) * 3: nu}).items():
         elements = (key,) * 3 if isinstance(key, str) else tuple(sorted(key))

@@ -200,7 +200,7 @@ class ManyBody:
             if not isinstance(one, Pass):
                 what = place(one) if isinstance(one, FunctionType) else f"pass {number + 1}"
                 raise SettingsError(
-                    f"{self.name}: {what} is no pass; decorate it with neighbour_sum, each_atom or "
+                    f"{self.name}: {what} is not a pass; decorate it with neighbour_sum, each_atom or "
                     "pair_forces"
                 )
         kinds = [one.kind for one in self.program.passes]
@@ -212,7 +212,7 @@ class ManyBody:
                     f"{PAIR_FORCES}"
                 )
             if one.kind == PAIR_FORCES and number < len(kinds) - 1:
-                raise SettingsError(f"{where}: forces are the last pass; put it behind the others")
+                raise SettingsError(f"{where}: forces are the last pass; put it after the others")
             if unknown := [name for name in one.writes if name not in self.program.arrays]:
                 raise SettingsError(
                     f"{where} writes '{unknown[0]}', which is not declared; arrays: "

@@ -95,7 +95,7 @@ def energy_by_products(
         found = Products(in_library(positions, backend), nu, kinds).energy()
     if not np.isfinite(found):
         raise EvaluationError(
-            "the energy of all triples is not finite: atoms lie on top of each other; check the positions"
+            "the energy of all triples is not finite: atoms have the same position; check the positions"
         )
     return found
 

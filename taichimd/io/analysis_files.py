@@ -21,7 +21,7 @@ PICTURES = ("png", "pdf", "svg")
 
 
 def write_table(path: Path, columns: dict[str, Array]) -> None:
-    """Write a CSV, each number so that it reads back exactly; what is no number is an empty field.
+    """Write a CSV, each number so that it reads back exactly; what is not a number is an empty field.
 
     Raises:
         OutputError: it cannot be written.

@@ -150,7 +150,8 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
         meta = text_of(arrays, "meta")
     except DamagedFileError as error:
         raise CheckpointError(
-            f"checkpoint {path} is truncated or is no checkpoint ({error}); use an earlier one or start again"
+            f"checkpoint {path} is truncated or is not a checkpoint ({error}); "
+            "use an earlier one or start again"
         ) from None
     if not isinstance(meta, dict) or meta.pop("format", None) != FORMAT:
         raise CheckpointError(

@@ -169,7 +169,7 @@ def _symbol(kind: str, label: str, where: str) -> str:
     match = _SYMBOL.fullmatch(kind)
     symbol = match[1].capitalize() if match else kind
     if not _known(symbol):
-        raise StructureError(f"{where}: site {label} has the type symbol {kind!r}, which is no element")
+        raise StructureError(f"{where}: site {label} has the type symbol {kind!r}, which is not an element")
     if symbol == "X":
         raise StructureError(f"{where}: site {label} is a dummy (X); delete it")
     return symbol

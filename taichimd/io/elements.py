@@ -65,8 +65,8 @@ def element_of(mass: float, name: str, where: str) -> Element:
         where: what has the mass, for the error: "a.data, line 12".
 
     Raises:
-        StructureError: a mass that is not positive, that is no element's and has no name, that lies between
-            two elements, or that is an element's other than the named one.
+        StructureError: a mass that is not positive, that is not an element's and has no name, that lies
+            between two elements, or that is an element's other than the named one.
     """
     if not (np.isfinite(mass) and mass > 0.0):
         raise StructureError(f"{where}: the mass is {mass:g}; expected a number above 0 (amu)")
@@ -94,7 +94,7 @@ def element_of(mass: float, name: str, where: str) -> Element:
             return Element(symbol, mass)
     raise StructureError(
         f"{where}: the mass {mass:.8g} is farther than {NEAR:g} amu from every element's; name the "
-        "element of an isotope in a comment behind it, as in 17.999 # O"
+        "element of an isotope in a comment after it, as in 17.999 # O"
     )
 
 

@@ -106,7 +106,7 @@ def open_own(path: Path, mode: str) -> int:
     handle = os.open(path, _FLAGS[mode] | _EXACT, 0o666)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
-        raise OSError(errno.EINVAL, "it is no plain file; remove it, or choose another --output")
+        raise OSError(errno.EINVAL, "it is not a regular file; remove it, or choose another --output")
     return handle
 
 

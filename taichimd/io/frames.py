@@ -86,7 +86,7 @@ def _of_run(path: Path) -> Path:
             "--frames extxyz, netcdf or traj"
         )
     if path.is_dir():
-        raise StructureError(f"folder {path} holds no trajectory ({' or '.join(names)})")
+        raise StructureError(f"folder {path} has no trajectory ({' or '.join(names)})")
     raise StructureError(f"trajectory {path} does not exist")
 
 
@@ -150,7 +150,7 @@ def _read(
                     "first"
                 )
     if not count or (images and len(images[0].symbols) == 0):
-        raise StructureError(f"trajectory {path} holds no atoms")
+        raise StructureError(f"trajectory {path} has no atoms")
     if not images:
         raise StructureError(f"trajectory {path} has {count} frames; skip = {skip} leaves none")
     return images, more

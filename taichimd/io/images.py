@@ -65,7 +65,7 @@ def each_image(
     if is_dump(path):
         return _of_dump(path, units, elements, more)
     if elements is not None:
-        raise StructureError(f"elements: {path} is no LAMMPS dump; leave it out")
+        raise StructureError(f"elements: {path} is not a LAMMPS dump; leave it out")
     return _of_ase(path, units, more)
 
 

@@ -143,7 +143,7 @@ class Dump:
                 raise StructureError(f"{self.where}: frame {number} has no item {item}")
         columns = _columns(_lines(file, frame["count"]), names) if frame["count"] else {}
         if not columns:
-            raise StructureError(f"{self.where}: frame {number} holds no atoms")
+            raise StructureError(f"{self.where}: frame {number} has no atoms")
         unit = self.units
         cell, origin, pbc = _box(*frame["box"])
         cell, origin = cell * unit.length, origin * unit.length

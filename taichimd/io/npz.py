@@ -75,4 +75,4 @@ def text_of(arrays: dict[str, NDArray[Any]], name: str) -> Any:
     try:
         return json.loads(str(array))
     except (ValueError, RecursionError) as error:
-        raise DamagedFileError(f"{name} is no JSON: {str(error)[:80]}") from None
+        raise DamagedFileError(f"{name} is not JSON: {str(error)[:80]}") from None

@@ -48,7 +48,7 @@ def read_other(path: Path, frame: int | None) -> tuple[Atoms, list[str]]:
             alone = name is None or ioformats[name].single
             frames: Any = [read(path, **options)] if alone else read(path, index=slice(-2, None), **options)
             if not frames:
-                raise StructureError(f"structure file {path} holds no structure")
+                raise StructureError(f"structure file {path} contains no structure")
             atoms = frames[-1]
             if len(frames) > 1:
                 notes.append(
@@ -63,7 +63,7 @@ def read_other(path: Path, frame: int | None) -> tuple[Atoms, list[str]]:
                 _check_frame(path, frame, options)
                 raise
     if not isinstance(atoms, Atoms):
-        raise StructureError(f"structure file {path} holds no structure")
+        raise StructureError(f"structure file {path} contains no structure")
     return atoms, notes + dropped_or_guessed(path, atoms, name)
 
 

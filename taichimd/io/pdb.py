@@ -33,7 +33,7 @@ def read_pdb(path: Path, frame: int | None) -> tuple[Atoms, list[str]]:
     where = f"structure file {path}"
     shared, models = _models(path)
     if not models:
-        raise StructureError(f"{where} holds no atoms")
+        raise StructureError(f"{where} has no atoms")
     wanted = -1 if frame is None else frame
     if not -len(models) <= wanted < len(models):
         raise StructureError(
@@ -110,7 +110,7 @@ def _cell(
         [float(line[k : k + 7]) for k in (33, 40, 47)]
     except ValueError:
         raise StructureError(
-            f"{where}, line {number}: cannot be read: {line.strip()[:60]!r} is no cell; expected CRYST1, "
+            f"{where}, line {number}: cannot be read: {line.strip()[:60]!r} is not a cell; expected CRYST1, "
             "three "
             "lengths and three angles"
         ) from None

@@ -52,7 +52,7 @@ def read_structure(
         `info` of a checkpoint has its `step`.
 
     Raises:
-        StructureError: the file is missing, empty or unreadable, has no such frame, or holds no atoms, an
+        StructureError: the file is missing, empty or unreadable, has no such frame, or has no atoms, an
             unknown element, a site that is partly occupied, a mass that is not above zero, a number that is
             not finite, units lj, or atom types whose elements are not known.
         SettingsError: units or an atom style of a file that has units of its own, or no styles.
@@ -112,7 +112,7 @@ def write_structure(path: Path, atoms: Atoms, *, overwrite: bool) -> None:
     if has_velocities(atoms) and path.suffix not in _WITH_VELOCITIES:
         raise SettingsError(f"{path}: velocities need a file named *{' or *'.join(_WITH_VELOCITIES)}")
     if path.exists() and not overwrite:
-        raise OutputError(f"{path} is there already; give --overwrite to replace it, or another --out")
+        raise OutputError(f"{path} already exists; give --overwrite to replace it, or another --out")
     try:
         # ASE opens a name, and would follow a link that somebody has put there; a rename replaces the link.
         with tempfile.TemporaryDirectory(prefix=".taichimd-", dir=path.parent) as folder:
@@ -137,7 +137,7 @@ def _in_folder(path: Path, frame: int | None) -> Path:
     if there:
         return there[0]
     if frame is not None:
-        raise StructureError(f"folder {path} holds no trajectory, so there is no frame {frame} to start from")
+        raise StructureError(f"folder {path} has no trajectory, so there is no frame {frame} to start from")
     return path
 
 
@@ -146,7 +146,7 @@ def _read_checkpoint(path: Path, frame: int | None) -> Atoms:
 
     checkpoint = read_checkpoint(path)
     if frame not in (None, 0, -1):
-        raise StructureError(f"checkpoint {path} holds one state, no frame {frame}; give the trajectory")
+        raise StructureError(f"checkpoint {path} has one state and no frame {frame}; give the trajectory")
     atoms = checkpoint.atoms()
     atoms.info["step"] = checkpoint.step
     return atoms
@@ -222,7 +222,7 @@ def each_structure(path: Path, units: str | None) -> Iterator[tuple[Atoms, list[
     if is_lammps_data(head):
         return iter([read_lammps_data(path, units, None)])
     if units is not None:
-        raise StructureError(f"input_units: {path} is no LAMMPS dump or data file; leave it out")
+        raise StructureError(f"input_units: {path} is not a LAMMPS dump or data file; leave it out")
     if is_netcdf(path):
         return ((atoms, []) for atoms in netcdf_frames(path))
     if is_cif(path, head):
@@ -256,10 +256,10 @@ def check_elements(atoms: Atoms, where: str) -> None:
         where: the file, for the message.
 
     Raises:
-        StructureError: no atoms, or an atomic number that is no element's, such as 0 (X).
+        StructureError: no atoms, or an atomic number that is not an element's, such as 0 (X).
     """
     if len(atoms) == 0:
-        raise StructureError(f"{where} holds no atoms")
+        raise StructureError(f"{where} has no atoms")
     unknown = np.flatnonzero((atoms.numbers <= 0) | (atoms.numbers >= len(chemical_symbols)))
     if unknown.size:
         raise StructureError(

@@ -68,7 +68,7 @@ def read_xyz(path: Path, frame: int | None, units: str | None) -> tuple[Atoms, l
             frames += 1
     if not -frames <= wanted < frames:
         if frames == 0:
-            raise StructureError(f"{where} holds no atoms")
+            raise StructureError(f"{where} has no atoms")
         raise StructureError(
             f"trajectory {path} has {frames} frames; from_frame = {frame}: expected {-frames} to {frames - 1}"
         )
@@ -193,7 +193,7 @@ class _Names:
             return "H"
         symbol = word.capitalize()
         if symbol not in atomic_numbers:
-            raise StructureError(f"{here}: cannot be read: {word[:20]!r} is no element")
+            raise StructureError(f"{here}: cannot be read: {word[:20]!r} is not an element")
         if symbol != word:
             self._spelled[word] = symbol
         return symbol
@@ -205,7 +205,7 @@ class _Names:
                 "with dump_modify ID element Si O ..., one element for each type"
             )
         if not 0 < int(word) < len(chemical_symbols):
-            raise StructureError(f"{here}: cannot be read: {word[:20]} is no atomic number")
+            raise StructureError(f"{here}: cannot be read: {word[:20]} is not an atomic number")
         self._numbers[word] = chemical_symbols[int(word)]
         return chemical_symbols[int(word)]
 
@@ -243,7 +243,7 @@ def _with_symbols(
         # Positions may stand before the symbols.
         if len(words) < max(column + 1, 4):
             raise StructureError(
-                f"{here}: cannot be read: {lines[k + 2].strip()[:60]!r} is no element with x, y and z"
+                f"{here}: cannot be read: {lines[k + 2].strip()[:60]!r} is not an element with x, y and z"
             )
         symbol = names.symbol(k, words[column], here)
         if symbol != words[column]:

@@ -110,8 +110,9 @@ class Attached:
         if not np.abs(net).max() <= UNBALANCED * max(size, 1.0):
             raise EvaluationError(
                 f"step {step}: all forces add up to {np.abs(net).max():.2g} eV/angstrom, expected 0: "
-                "ghosts are missing, as LAMMPS's skin is more than was told, or comm_modify's cutoff below "
-                f"{self.reach:.6g} and the skin; leave comm_modify out, look for neighbor commands"
+                "ghosts are missing, as LAMMPS's skin is larger than the skin that was given, or "
+                f"comm_modify's cutoff is smaller than {self.reach:.6g} and the skin; leave comm_modify out, "
+                "look for neighbor commands"
             )
 
     def _end(self, error: BaseException) -> None:

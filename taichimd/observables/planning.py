@@ -187,7 +187,7 @@ def check_system(
         *others, last = (name for name, kind in OF_RUNS.items() if not kind.green_kubo)
         raise SettingsError(
             f"observe = {', '.join(spoilt)}: {fixed.sum():,} atoms are fixed and take up momentum, so the "
-            "Green-Kubo integral is no property of the material; let all move, or observe "
+            "Green-Kubo integral is not a property of the material; let all move, or observe "
             f"{', '.join(others)} or {last}"
         )
     for kind in observables_of(plan):

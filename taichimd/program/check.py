@@ -192,7 +192,7 @@ def _symbols(elements: Iterable[str] | None) -> list[str]:
     symbols = [label for label in labels if is_symbol(label)]
     if labels and not symbols:
         raise ParameterFileError(
-            f"the potential's labels {', '.join(labels)} are no chemical symbols, and so no species"
+            f"the potential's labels {', '.join(labels)} are not chemical symbols, and so no species"
         )
     return symbols
 

@@ -77,7 +77,7 @@ def _checked(energy: WholeEnergy) -> Whole:
     ((whole, lost),) = energy.found()
     if lost:
         raise EvaluationError(
-            f"{lost} sums over triples are no finite energies: atoms lie on top of each other; "
+            f"{lost} sums over triples are no finite energies: atoms have the same position; "
             "check the positions"
         )
     return whole

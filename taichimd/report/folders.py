@@ -45,7 +45,7 @@ def parts_of(given: Path) -> list[Part]:
     name = os.fspath(folder)
     if not folder.is_dir():
         raise OutputError(
-            f"{given} is no folder; expected the --output of a command such as taichimd run, with "
+            f"{given} is not a folder; expected the --output of a command such as taichimd run, with "
             f"{', '.join(RECORDS[:-1])} or {RECORDS[-1]} in it"
         )
     there = [one for one in RECORDS if (folder / one).is_file()]

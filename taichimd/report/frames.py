@@ -270,7 +270,7 @@ def _of_any(
             raise
         notes.append(_CUT)
     if last is None or not n_atoms:
-        raise StructureError(f"{path} holds no atoms")
+        raise StructureError(f"{path} has no atoms")
     if last is not frames[-1]:
         frames.append(last)
     return [frames[number] for number in _chosen(len(frames))], total, n_atoms

@@ -144,7 +144,7 @@ def read_table(path: str | Path) -> Table:
     except OSError as error:
         raise ParameterFileError(f"cannot read {path}: {error.strerror}") from error
     except ValueError as error:
-        raise ParameterFileError(f"{path} is no JSON file: {error}; train it again") from error
+        raise ParameterFileError(f"{path} is not a JSON file: {error}; train it again") from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise ParameterFileError(
             f'{path} is no table of `taichimd cssp train`: expected "format": "{FORMAT}"'

@@ -217,7 +217,7 @@ class _Reader:
             chosen.append(self._need(kind, what))
         for token in chosen if quantity == "species" else ():
             if token.text not in chemical_symbols:
-                raise self._wrong(token, "is no chemical symbol")
+                raise self._wrong(token, "is not a chemical symbol")
         texts = [one.text for one in chosen]
         wanted: list[Any] = texts if quantity == "species" else [float(text) for text in texts]
         return lambda asked: np.isin(asked.values(quantity), wanted)
@@ -251,7 +251,7 @@ class _Reader:
         if token.kind != "number":
             return None
         if not re.fullmatch(r"[-+]?\d+", token.text):
-            raise self._wrong(token, "is no whole number, as atoms have")
+            raise self._wrong(token, "is not a whole number, as atoms have")
         self._at += 1
         return int(token.text)
 

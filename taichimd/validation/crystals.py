@@ -28,14 +28,14 @@ def species_of(forcefield: ForceField, elements: Sequence[str] | None) -> list[s
     """Elements of a structure that fits: those given, else those of the force field, else argon.
 
     Raises:
-        SettingsError: labels that are no chemical symbols.
+        SettingsError: labels that are not chemical symbols.
     """
     if elements:
         return list(elements)
     known = list(forcefield.elements or ["Ar"])
     if not (found := [one for one in known if is_symbol(one)]):
         raise SettingsError(
-            f"{forcefield.name}: its labels {', '.join(known)} are no chemical symbols; give --structure"
+            f"{forcefield.name}: its labels {', '.join(known)} are not chemical symbols; give --structure"
         )
     return found
 

@@ -136,5 +136,5 @@ def test_plot_draws_a_run_again(capsys):
     assert open("own.pdf", "rb").read(4) == b"%PDF"
     code, err = call("plot .")
     assert (code, err.count("\n")) == (2, 1)
-    assert "error: . is no folder of a run: expected thermo.csv and run.json" in err
+    assert "error: . is not the folder of a run: expected thermo.csv and run.json" in err
     assert "own.doc: expected the name of a picture" in call("plot out --output own.doc")[1]

@@ -193,9 +193,9 @@ def test_a_frame_out_of_range(frames, frame):
 
 def test_frames_that_cannot_be():
     drive(steps=10, output="out", frames="none")
-    with pytest.raises(StructureError, match="folder out holds no trajectory, so there is no frame 2"):
+    with pytest.raises(StructureError, match="folder out has no trajectory, so there is no frame 2"):
         drive(structure="out", from_frame=2, steps=5, output="b")
-    with pytest.raises(StructureError, match=r"checkpoint out/checkpoint.npz holds one state, no frame 2"):
+    with pytest.raises(StructureError, match=r"checkpoint out/checkpoint.npz has one state and no frame 2"):
         drive(structure="out/checkpoint.npz", from_frame=2, steps=5, output="b")
     with pytest.raises(
         SettingsError, match="from_frame = 2: a restart continues from its checkpoint; give the"
@@ -203,7 +203,7 @@ def test_frames_that_cannot_be():
         drive(restart="out", from_frame=2, steps=5)
     with open("bad.npz", "wb") as file:
         file.write(b"garbage")
-    with pytest.raises(CheckpointError, match=r"checkpoint bad\.npz is truncated or is no checkpoint"):
+    with pytest.raises(CheckpointError, match=r"checkpoint bad\.npz is truncated or is not a checkpoint"):
         drive(structure="bad.npz", steps=5)
 
 

@@ -318,7 +318,7 @@ def test_analysis_takes_a_folder_and_says_what_it_lacks():
             "the run in bare wrote no trajectory (frames = none); run it with --frames extxyz, netcdf or traj"
         )
     os.mkdir("empty")
-    with pytest.raises(StructureError, match=r"folder empty holds no trajectory \(trajectory.extxyz or"):
+    with pytest.raises(StructureError, match=r"folder empty has no trajectory \(trajectory.extxyz or"):
         read_frames("empty")
 
 
@@ -366,7 +366,7 @@ def test_observers_replace_nothing_unasked():
     for make, name in ((ThermoTable, "t.csv"), (TrajectoryFile, "t.traj")):
         with open(name, "w") as file:
             file.write("precious")
-        with pytest.raises(OutputError, match=f"{name} is there already; give overwrite=True to replace it"):
+        with pytest.raises(OutputError, match=f"{name} already exists; give overwrite=True to replace it"):
             a_simulation().run(5, observers=[make(name)])
         assert open(name).read() == "precious"
         a_simulation().run(5, observers=[make(name, overwrite=True)])

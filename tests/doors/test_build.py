@@ -127,7 +127,7 @@ def test_elements_have_their_lattice_constants_in_either_order(call):
         ("build argon --cells 2 --temperature 9 --out a.cif", "a.cif: velocities need a file named *.xyz"),
         ("build argon --cells 2 --out a.what", "a.what cannot be written: "),
         ("build argon --cells 2 --out no/such/a.xyz", "cannot write no/such/a.xyz: No such file"),
-        ("build argon --cells 2 --out there.xyz", "there.xyz is there already; give --overwrite"),
+        ("build argon --cells 2 --out there.xyz", "there.xyz already exists; give --overwrite"),
     ],
 )
 def test_mistakes_are_one_line(call, line, message):

@@ -91,7 +91,7 @@ def test_restart_from_the_command_line(call):
         (RUN + "--steps five", "Invalid value for '--steps'"),
         (RUN + "--stps 5", "No such option: --stps (Possible options: --steps"),
         ("run --restart none.npz --steps 5", "checkpoint none.npz does not exist"),
-        ("run --restart springs.txt --steps 5", "checkpoint springs.txt is truncated or is no checkpoint"),
+        ("run --restart springs.txt --steps 5", "checkpoint springs.txt is truncated or is not a checkpoint"),
         ("run none.toml", "job file none.toml does not exist"),
         ("energy none.xyz --potential springs.txt", "structure file none.xyz does not exist"),
         ("enrgy", "No such command 'enrgy'. Did you mean 'energy'?"),

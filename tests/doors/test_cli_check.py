@@ -185,7 +185,7 @@ def test_every_decomposition_is_checked(call, monkeypatch):
         ("check mine.py", "say which force field to take from it, as mine.py:my_potential"),
         ("check none.py:right", "none.py: no such file"),
         ("check mine.py:unfinished", "a declared potential without values; it takes k (eV/Å²), cutoff"),
-        ("check mine.py:right --elements Si,Xx", "elements: 'Xx' is no chemical symbol"),
+        ("check mine.py:right --elements Si,Xx", "elements: 'Xx' is not a chemical symbol"),
         ("check mine.py:right --seed -1", "seed = -1: expected a whole number, 0 or above"),
         ("check mine.py:right --backend tpu", "backend = 'tpu': expected auto, cuda or cpu"),
         ("check mine.py:right --decomposition atom", "decomposition = 'atom': expected particle, tuple or"),

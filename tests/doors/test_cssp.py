@@ -109,7 +109,7 @@ def broken(change):
 
 
 TABLES = {
-    "cut": (lambda: Path("t.json").read_text()[:1000], "bad.json is no JSON file"),
+    "cut": (lambda: Path("t.json").read_text()[:1000], "bad.json is not a JSON file"),
     "other": (lambda: "[]", "bad.json is no table of `taichimd cssp train`"),
     "version": (lambda: broken(lambda c: c.update(version=2)), "bad.json: version = 2, expected 1"),
     "labels": (lambda: broken(lambda c: c.update(labels="HEC")), "bad.json: labels = 'HEC', expected 'CEH'"),
@@ -158,11 +158,11 @@ def test_a_table_of_other_fragments_is_refused(call):
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("train chains.csv --table t.json", "t.json is there already; give another name, or --overwrite"),
+        ("train chains.csv --table t.json", "t.json already exists; give another name, or --overwrite"),
         ("train chains.csv --table no/t.json", "cannot write no/t.json"),
         ("train chains.csv --table u.json --fragment 2", "fragment = 2: expected 3 residues or more"),
         ("score chains.csv --table none.json", "cannot read none.json: No such file"),
-        ("score chains.csv --table t.json --output t.json", "t.json is there already"),
+        ("score chains.csv --table t.json --output t.json", "t.json already exists"),
         (
             "score chains.csv --table t.json --pseudo-counts 1,x",
             "--pseudo-counts 1,x: expected three numbers",

@@ -251,7 +251,7 @@ def test_each_system_of_a_batch_has_its_own_rate_and_the_bits_that_it_has_alone(
     [
         (
             lambda: combine(Bussi(300.0), StochasticCell(control="orthorhombic"), Deform(x="1e9/s")),
-            'x is deformed at a given rate, and the barostat would change it, too; give axes = "yz" '
+            'x is deformed at a given rate, and the barostat would also change it; give axes = "yz" '
             "(--cell-axes yz)",
         ),
         (
@@ -260,7 +260,7 @@ def test_each_system_of_a_batch_has_its_own_rate_and_the_bits_that_it_has_alone(
         ),
         (lambda: Deform(), "a deformation needs a rate: give stretch or shear"),
         (lambda: Deform(x="1e-6/step"), "is a rate per step; divide it by the time step"),
-        (lambda: Deform(x="fast"), "'x=fast' is no number with a unit such as /s, /ns or /ps"),
+        (lambda: Deform(x="fast"), "'x=fast' is not a number with a unit such as /s, /ns or /ps"),
         (lambda: Deform(x=0.0), "expected a number other than 0"),
         (lambda: Deform(x=1e9, kind="log"), "strain_rate = 'log': expected one of engineering, true"),
         (lambda: Deform(x=1e9, remap="v"), "remap = 'v': expected positions or peculiar"),

@@ -105,7 +105,7 @@ def test_energy_alone():
 
 
 def test_mistakes():
-    with pytest.raises(EvaluationError, match="atoms lie on top of each other"):
+    with pytest.raises(EvaluationError, match="atoms have the same position"):
         triple_energy(Atoms("Ar3", np.zeros((3, 3))), AxilrodTeller(enumeration="matrix"), backend="cpu")
     with pytest.raises(SettingsError, match="enumeration matrix is for one process; use all-triples"):
         triple_energy(near_lattice(8), AxilrodTeller(enumeration="matrix"), processes=Two())

@@ -189,9 +189,9 @@ def test_atoms_that_come_and_go_are_refused():
 
 def test_options_of_dumps_are_refused_for_other_files():
     ase.io.write("a.xyz", ase.Atoms("Ar"), format="extxyz")
-    with pytest.raises(StructureError, match=r"input_units: a\.xyz is no LAMMPS dump or data file; leave"):
+    with pytest.raises(StructureError, match=r"input_units: a\.xyz is not a LAMMPS dump or data file; leave"):
         read_frames("a.xyz", units="real")
-    with pytest.raises(StructureError, match=r"elements: a\.xyz is no LAMMPS dump; leave it out"):
+    with pytest.raises(StructureError, match=r"elements: a\.xyz is not a LAMMPS dump; leave it out"):
         read_frames("a.xyz", elements=("Ar",))
     with pytest.raises(StructureError, match=r"timestep: a\.xyz does not number its frames by steps"):
         read_frames("a.xyz", timestep=0.001)

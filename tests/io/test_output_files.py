@@ -235,7 +235,7 @@ def test_truncated_checkpoint(tmp_path, share):
     write_checkpoint(path, a_checkpoint())
     content = path.read_bytes()
     path.write_bytes(content[: int(len(content) * share)])
-    with pytest.raises(CheckpointError, match=r"checkpoint .*c\.npz is truncated or is no checkpoint"):
+    with pytest.raises(CheckpointError, match=r"checkpoint .*c\.npz is truncated or is not a checkpoint"):
         read_checkpoint(path)
 
 
@@ -246,20 +246,20 @@ def test_flipped_byte_is_noticed(tmp_path):
     at = content.find(a_checkpoint().positions.tobytes())
     content[at + 3] ^= 1
     path.write_bytes(bytes(content))
-    with pytest.raises(CheckpointError, match="is truncated or is no checkpoint"):
+    with pytest.raises(CheckpointError, match="is truncated or is not a checkpoint"):
         read_checkpoint(path)
 
 
 @pytest.mark.parametrize("content", [b"garbage", b"\x80\x04N.", b"PK\x03\x04rest"])
 def test_garbage_checkpoint(tmp_path, content):
     (tmp_path / "c.npz").write_bytes(content)
-    with pytest.raises(CheckpointError, match="is truncated or is no checkpoint"):
+    with pytest.raises(CheckpointError, match="is truncated or is not a checkpoint"):
         read_checkpoint(tmp_path / "c.npz")
 
 
 def test_plain_array_file_is_no_checkpoint(tmp_path):
     np.save(tmp_path / "c.npy", np.zeros(3))
-    with pytest.raises(CheckpointError, match="is truncated or is no checkpoint"):
+    with pytest.raises(CheckpointError, match="is truncated or is not a checkpoint"):
         read_checkpoint(tmp_path / "c.npy")
 
 
@@ -278,7 +278,7 @@ def test_other_format_of_checkpoint(tmp_path, monkeypatch):
 
 def test_nan_in_a_checkpoint(tmp_path):
     write_checkpoint(tmp_path / "c.npz", a_checkpoint(velocities=np.full((3, 3), np.nan)))
-    with pytest.raises(CheckpointError, match="velocities holds what is no finite number"):
+    with pytest.raises(CheckpointError, match="velocities holds what is not a finite number"):
         read_checkpoint(tmp_path / "c.npz")
 
 

@@ -176,7 +176,7 @@ def dimers(silica):
         (lambda s: structure_of(s, np.nan), "length = nan: expected a number above 0"),
         (lambda s: structure_of(s, 2.0, blocks=2), "1 frames make no 2 blocks"),
         (lambda s: structure_of(s[:0], 2.0), "no atom has two bonds"),
-        (lambda s: structure_of(s + s, 2.0), "a bond has no length; two atoms lie on top of each other"),
+        (lambda s: structure_of(s + s, 2.0), "a bond has no length; two atoms have the same position"),
         (lambda s: bond_structure(["Si"], [[[0, 0, np.inf]]], [np.eye(3)], True, 2.0), "not finite"),
         (
             lambda s: bond_structure(["Si"], [s.positions], [s.cell[:]], True, 2.0),

@@ -120,7 +120,7 @@ def test_mistakes():
     trimer = Atoms("Ar3", [[0, 0, 0], [4, 0, 0], [0, 4, 0]])
     with pytest.raises(StructureError, match="has 2 atoms; a triple has three"):
         triple_energy(trimer[:2], AxilrodTeller())
-    with pytest.raises(EvaluationError, match="atoms lie on top of each other"):
+    with pytest.raises(EvaluationError, match="atoms have the same position"):
         triple_energy(Atoms("Ar3", [[0, 0, 0], [4, 0, 0], [0, 0, 0]]), AxilrodTeller(), backend="cpu")
     with pytest.raises(StructureError, match="check the unit of the positions"):
         triple_energy(Atoms("Ar3", [[0, 0, 0], [4e7, 0, 0], [0, 9, 0]]), AxilrodTeller(), backend="cpu")

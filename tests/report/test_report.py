@@ -125,7 +125,7 @@ def test_a_validation_has_its_checks(tmp_path):
 
 
 def test_folders_that_are_none_are_refused(tmp_path):
-    with pytest.raises(OutputError, match="is no folder; expected the --output of a command"):
+    with pytest.raises(OutputError, match="is not a folder; expected the --output of a command"):
         parts_of(tmp_path / "nothing")
     with pytest.raises(OutputError, match=r"holds no calculation of taichimd: expected run\.json"):
         parts_of(tmp_path)

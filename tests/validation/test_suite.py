@@ -117,7 +117,7 @@ def test_differences_of_bits_count_numbers_and_not_what_is_no_number():
         ("validate", "no potential given"),
         ("validate Si.sw --shipped", "leave out the potential, or --shipped"),
         ("validate Si.sw --only forces,nonsense", "no check is called 'nonsense'; expected some of forces"),
-        ("validate Si.sw --elements Si,Xx", "'Xx' is no chemical symbol"),
+        ("validate Si.sw --elements Si,Xx", "'Xx' is not a chemical symbol"),
         ("validate Si.sw --structure none.xyz", "none.xyz does not exist"),
         ("validate Si.sw --temperature=-3", "expected a number above 0 (K)"),
         ("validate Si.sw --seed=-3", "expected a whole number"),

@@ -120,7 +120,7 @@ class DeformedCell(CellMotion):
                 else 'give control = "orthorhombic" (--cell-control) and the other axes (--cell-axes)'
             )
             raise SettingsError(
-                f"{both[0]} is deformed at a given rate, and the barostat would change it, too; {cure}"
+                f"{both[0]} is deformed at a given rate, and the barostat would also change it; {cure}"
             )
 
     @property

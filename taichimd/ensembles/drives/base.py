@@ -113,7 +113,7 @@ class Drive:
         return {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("on", "name")}
 
     def _number(self, key: str, unit: str, least: float | None = None) -> None:
-        """Raise if an argument is no finite number (above `least`)."""
+        """Raise if an argument is not a finite number (above `least`)."""
         value = getattr(self, key)
         if not is_number(value) or (least is not None and not value > least):
             above = "" if least is None else f" above {least:g}"

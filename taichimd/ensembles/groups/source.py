@@ -39,7 +39,7 @@ class Source:
         correction: whether positions are corrected (eHEX), so that the energy does not drift.
 
     Raises:
-        SettingsError: a power that is no finite number.
+        SettingsError: a power that is not a finite number.
     """
 
     power: float

@@ -165,7 +165,7 @@ def counts(line: Line | None, path: Path, number: int) -> tuple[int, float, int,
     """The numbers nrho drho nr dr cutoff of a line; more words are skipped.
 
     Raises:
-        ParameterFileError: a count that is no whole number, a spacing or cutoff that is not positive.
+        ParameterFileError: a count that is not a whole number, a spacing or cutoff that is not positive.
     """
     names = ("nrho", "drho", "nr", "dr", "cutoff")
     words = [] if line is None else line.words

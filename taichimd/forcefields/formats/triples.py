@@ -2,7 +2,7 @@
 
 An entry may be spread over several lines but starts on a line of its own; `#` starts a comment anywhere.
 The first element is the atom that the triple is centred on. A structure of N elements needs all N*N*N
-entries; a file may define more than that, also for labels that are no chemical symbols.
+entries; a file may define more than that, also for labels that are not chemical symbols.
 """
 
 from collections.abc import Callable, Iterator, Mapping

@@ -81,7 +81,7 @@ class Rows:
             before: how many words stand before them.
 
         Raises:
-            ParameterFileError: too few or too many, or a word that is no finite number.
+            ParameterFileError: too few or too many, or a word that is not a finite number.
         """
         words = self.take(f"{what} ({self._said})")[before:]
         used = [at for at, name in enumerate(columns, start=1) if not name.startswith("unused")]
