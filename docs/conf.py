@@ -28,7 +28,7 @@ root_doc = "docs/index"
 source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb", ".rst": "restructuredtext"}
 exclude_patterns = ["extra"]
 
-# Equations are fenced blocks "math", which GitHub draws, too.
+# Equations are fenced blocks "math", which GitHub also draws.
 myst_enable_extensions = ["dollarmath", "amsmath"]
 myst_fence_as_directive = ["math"]
 myst_heading_anchors = 6

@@ -3,7 +3,7 @@
     in the checkout: pip install '.[mpi]'
     mpiexec -n 2 python examples/triples_of_processes.py
 
-The energy has the same bits for any number of processes. Atoms at the surface of a drop have fewer near
+The energy is bitwise identical for any number of processes. Atoms at the surface of a drop have fewer near
 triples, so the mean energy of an atom grows with the drop.
 """
 

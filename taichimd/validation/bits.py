@@ -13,10 +13,10 @@ from taichimd.validation.measures import NUMBERS, Check, Findings, Found, Measur
 SKINS = (0.15, 0.9)
 """Angstrom."""
 PIECES = (1, 2, 3, 5, 8, 13)
-SKIN = Measure("skins", "Has a run the same bits with other skins of the neighbour list?", 0.0, NUMBERS)
-SPLITS = Measure("splits", "Has a run the same bits if it is done in pieces?", 0.0, NUMBERS)
-BATCHES = Measure("batches", "Has a run the same bits beside other systems in a batch?", 0.0, NUMBERS)
-RESTART = Measure("restart", "Has a run the same bits after a restart from a checkpoint?", 0.0, NUMBERS)
+SKIN = Measure("skins", "Is a run bitwise identical with other skins of the neighbour list?", 0.0, NUMBERS)
+SPLITS = Measure("splits", "Is a run bitwise identical if it is done in pieces?", 0.0, NUMBERS)
+BATCHES = Measure("batches", "Is a run bitwise identical beside other systems in a batch?", 0.0, NUMBERS)
+RESTART = Measure("restart", "Is a run bitwise identical after a restart from a checkpoint?", 0.0, NUMBERS)
 
 
 def differing_bits(a: Array, b: Array) -> tuple[int, int]:

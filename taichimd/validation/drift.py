@@ -14,7 +14,7 @@ from taichimd.validation.measures import Check, Findings, Found, Measure, NotRun
 SLOPE = 1e-6
 """eV/atom/ps beyond three standard errors."""
 DRIFT = Measure(
-    "drift", "Has the total energy of NVE no drift beyond three standard errors?", SLOPE, "eV/atom/ps"
+    "drift", "Is the drift of the total energy in NVE zero within three standard errors?", SLOPE, "eV/atom/ps"
 )
 SCATTER = 0.05
 """Velocity Verlet gives a harmonic oscillator the ratio (ω Δt)²/4: 0.05 at 14 time steps a period."""
@@ -22,7 +22,10 @@ FLUCTUATION = Measure(
     "fluctuation", "Is the scatter of the total energy small beside that of the kinetic energy?", SCATTER
 )
 BESIDE = Measure(
-    "drift-lammps", "Has LAMMPS, from the same start, the same drift within the errors?", SLOPE, "eV/atom/ps"
+    "drift-lammps",
+    "Does LAMMPS have the same drift from the same start, within the errors?",
+    SLOPE,
+    "eV/atom/ps",
 )
 
 

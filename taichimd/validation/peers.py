@@ -15,9 +15,9 @@ from taichimd.validation.measures import Check, Findings, Found, Measure, NotRun
 
 CHARGES = 1e-12
 """Tolerance of charges on both sides."""
-ENERGY = Measure("lammps-energy", "Has LAMMPS's own code the same energy?", 1e-9)
-FORCES = Measure("lammps-forces", "Has LAMMPS's own code the same forces?", 1e-7)
-VIRIAL = Measure("lammps-virial", "Has LAMMPS's own code the same virial?", 1e-7)
+ENERGY = Measure("lammps-energy", "Does LAMMPS's own code give the same energy?", 1e-9)
+FORCES = Measure("lammps-forces", "Does LAMMPS's own code give the same forces?", 1e-7)
+VIRIAL = Measure("lammps-virial", "Does LAMMPS's own code give the same virial?", 1e-7)
 TRAJECTORY = Measure(
     "lammps-trajectory", "Are the positions after 20 steps those of LAMMPS from the same start?", 1e-10, "Å"
 )

@@ -22,10 +22,10 @@ from taichimd.validation.measures import NUMBERS, Check, Findings, Found, Measur
 from taichimd.validation.trajectories import BAR, separation, snapshots
 
 THREADS = Measure(
-    "threads", "Has a run the same bits in another process, with another number of threads?", 0.0, NUMBERS
+    "threads", "Is a run bitwise identical in another process, with another number of threads?", 0.0, NUMBERS
 )
-BACKENDS = Measure("cuda", "Has a run on CUDA the trajectory of the CPU?", 0.0, NUMBERS)
-RUNTIMES = Measure("runtimes", "Have Taichi and quadrants the same trajectory on this backend?", BAR, "Å")
+BACKENDS = Measure("cuda", "Does a run on CUDA give the trajectory of the CPU?", 0.0, NUMBERS)
+RUNTIMES = Measure("runtimes", "Do Taichi and quadrants give the same trajectory on this backend?", BAR, "Å")
 LONGEST = 3600
 """Seconds after which a process is ended."""
 SHARE = 10

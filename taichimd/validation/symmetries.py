@@ -19,7 +19,7 @@ TRANSLATION = Measure(
 )
 ROTATION = Measure("rotation", "Do energy and forces turn with the structure?", LIMIT)
 ORDER = Measure("order", "Do energy and forces not depend on the order of the atoms?", LIMIT)
-IMAGES = Measure("images", "Has a cell that is repeated the energy and forces of its images?", LIMIT)
+IMAGES = Measure("images", "Does a repeated cell have the energy and forces of its images?", LIMIT)
 
 
 def difference(found: Any, energy: float, forces: Array) -> float:
