@@ -40,6 +40,7 @@ def test_names_are_read_and_written(environment, folder):
     assert "ünï/ö/".encode(environment.get("PYTHONIOENCODING", "utf-8")) in out
 
 
+@pytest.mark.long
 def test_a_folder_that_the_locale_cannot_read_holds_a_run_and_its_restart(folder):
     assert taichimd(f"run a.xyz {RUN} --output out", folder, **ASCII)[::2] == (0, b"")
     # Elsewhere the name is what it is.

@@ -70,6 +70,7 @@ def test_names_of_files_are_those_of_any_machine():
     assert seeds(axes)[0] == derived_seed(3, {"structure": "s.xyz"})
 
 
+@pytest.mark.long
 def test_a_run_alone_with_the_derived_seed_has_the_same_bits():
     more = "--potential Si.sw --ensemble nvt-bussi --steps 20 --every 5".split()
     assert command("run", "s.xyz", *more, "--temperature", "300,600", "--output", "two", "--quiet") == 0

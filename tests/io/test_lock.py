@@ -97,32 +97,34 @@ def test_a_lock_that_says_nothing_yet_is_refused_while_the_system_knows_its_hold
             pass
 
 
-def _try(folder, ready, results, told):
-    ready.wait(60)
-    try:
-        with locked(folder):
-            results.put("ran")
-            told.wait(60)
-    except OutputError:
-        results.put("refused")
+def _try(folders, ready, results, told):
+    for folder, seen in zip(folders, told, strict=True):
+        ready.wait(60)
+        try:
+            with locked(folder):
+                results.put("ran")
+                seen.wait(60)
+        except OutputError:
+            results.put("refused")
 
 
-@pytest.mark.parametrize("stale", [False, True])
-def test_of_many_that_start_together_exactly_one_gets_it(tmp_path, stale):
+def test_of_many_that_start_together_exactly_one_gets_it(tmp_path):
+    """In empty folders, and in folders with a lock of a process that is gone."""
     context = multiprocessing.get_context("spawn")
-    for k in range(2):
-        folder = tmp_path / str(k)
-        if stale:
-            _left_by(folder)
-        ready, results, told = context.Barrier(6), context.Queue(), context.Event()
-        several = [context.Process(target=_try, args=(folder, ready, results, told)) for _ in range(6)]
-        for process in several:
-            process.start()
-        found = sorted(results.get(timeout=60) for _ in several)
-        told.set()
-        for process in several:
-            process.join()
-        assert found == ["ran", *["refused"] * 5]
+    folders = [tmp_path / name for name in ("new", "new too", "stale", "stale too")]
+    for folder in folders[2:]:
+        _left_by(folder)
+    ready, results = context.Barrier(6), context.Queue()
+    told = [context.Event() for _ in folders]
+    several = [context.Process(target=_try, args=(folders, ready, results, told)) for _ in range(6)]
+    for process in several:
+        process.start()
+    for seen in told:
+        assert sorted(results.get(timeout=60) for _ in several) == ["ran", *["refused"] * 5]
+        seen.set()
+    for process in several:
+        process.join()
+        assert process.exitcode == 0
 
 
 def test_relax_and_kappa_ask_for_the_lock_before_they_compute(tmp_path, monkeypatch, capsys):

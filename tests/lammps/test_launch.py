@@ -64,6 +64,7 @@ def written(tmp_path, monkeypatch, text):
     (tmp_path / "in.si").write_text(text)
 
 
+@pytest.mark.long
 @several
 def test_two_processes_have_the_forces_of_one(tmp_path, monkeypatch, call):
     """Atoms drift from one process to the other; at each frame the engine evaluates the same positions."""
