@@ -56,7 +56,7 @@ class Kappa:
         mean: green-kubo: mean of the directions; hnemd: along the driving force; nemd: along the heat
             flow, of several lengths the extrapolated one.
         channels: (3,) along x, y, z, of a sheet (2,); hnemd: J_a / (T V F), of which only the driven one is a
-            conductivity.
+            conductivity; of several directions it comes first.
         temperature: K, mean of the runs, with which kappa was computed; its error is the scatter of the runs,
             of one run from the autocorrelation.
         volume: angstrom^3, of the cell or of the sheet in it.
@@ -199,7 +199,8 @@ def _concluded(
     system = cases[0].system
     if settings.method != "nemd":
         volume = volume_of(system, settings)
-        of_all = conductivity(runs[0], settings, volume, len(system))
+        numbers = [tasks[item].number for item in of_case[0]]
+        of_all = conductivity(runs[0], settings, volume, len(system), numbers)
         by_frequency = (
             (spectral(runs[0], settings, volume, of_all.temperature.value, None),)
             if settings.spectrum
@@ -360,8 +361,10 @@ def _area(atoms: Atoms) -> float:
     return float(np.linalg.norm(np.cross(atoms.cell[0], atoms.cell[1])))
 
 
-def conductivity(runs: list[RunSamples], settings: KappaSettings, volume: float, n_atoms: int) -> Kappa:
-    """Kappa of finished runs.
+def conductivity(
+    runs: list[RunSamples], settings: KappaSettings, volume: float, n_atoms: int, numbers: Sequence[int] = (),
+) -> Kappa:  # fmt: skip
+    """Kappa of finished runs; `numbers` are theirs, from 0, where hnemd drives along x, y and z in turn.
 
     For the error each run is one sample. The error of a single run comes from the autocorrelation; it is not
     a number, and a note says why, if the run has fewer than ten independent samples.
@@ -375,12 +378,15 @@ def conductivity(runs: list[RunSamples], settings: KappaSettings, volume: float,
     moved = float(np.mean([run.moved for run in runs]))
     if settings.method == "hnemd":
         # Of solids: there the kinetic part has no share in what the force drives, only in the noise.
+        axes = [settings.direction_of(number) for number in numbers or range(len(runs))]
+        turned = settings.direction == "xyz"
         driven = hnemd_conductivity(
-            [run.current[:, :3] for run in runs],
+            # With several directions the driven one of each run comes first.
+            [np.roll(one.current[:, :3], -a * turned, axis=1) for one, a in zip(runs, axes, strict=True)],
             dt,
             volume,
             measured.value,
-            settings.force,
+            settings.force_of(0),
             settings.lags * dt,
         )
         return Kappa(driven.kappa, driven.components, measured, *of_all, None, driven, decompositions, moved)

@@ -9,13 +9,15 @@ from taichimd.core.arrays import Array
 from taichimd.observables.planning import make_plan
 from taichimd.observables.spectrum import Spectrum
 from taichimd.transport.layout import Layout
-from taichimd.transport.settings import KappaSettings
+from taichimd.transport.settings import AXES, KappaSettings
 
 if TYPE_CHECKING:
     from taichimd.program.system import System
 
 
-def observations_of(engine: "System", settings: KappaSettings, layout: Layout | None) -> Observations | None:
+def observations_of(
+    engine: "System", settings: KappaSettings, layout: Layout | None, run: int
+) -> Observations | None:
     """Observables of a run; None if there are none.
 
     Raises:
@@ -34,7 +36,7 @@ def observations_of(engine: "System", settings: KappaSettings, layout: Layout | 
         settings.timestep,
         settings.every,
         profile=(settings.along or "x", settings.profile_bin or 5.0),
-        spectrum=(settings.along or settings.direction or "x", of, settings.spectrum_window or 1000.0),
+        spectrum=(settings.along or AXES[settings.direction_of(run)], of, settings.spectrum_window or 1000.0),
     )
     return Observations(engine, plan, None if layout is None else layout.groups)
 

@@ -208,15 +208,15 @@ def sample_runs(
             return None
         before = [one.positions() for one in warm]
         velocities = [_at_rest(one) for one in warm]
-        stepper, each = _production(systems, potential, settings, common, layouts, seeds)
+        stepper, each = _production(systems, potential, settings, common, layouts, seeds, numbers)
         for one, x, v in zip(each, before, velocities, strict=True):
             one.engine.set_state(positions=x, velocities=v)
     else:
         before = [begun[number].start for number in numbers]
-        stepper, each = _production(systems, potential, settings, common, layouts, seeds)
+        stepper, each = _production(systems, potential, settings, common, layouts, seeds, numbers)
     looks = [
-        Looks(Current(len(atoms), settings.every), observations_of(one.engine, settings, layout))
-        for atoms, one, layout in zip(systems, each, layouts, strict=True)
+        Looks(Current(len(atoms), settings.every), observations_of(one.engine, settings, layout, number))
+        for atoms, one, layout, number in zip(systems, each, layouts, numbers, strict=True)
     ]
     if not of.go(stepper, each, settings.steps, settings.method, before, looks):
         return None
@@ -264,12 +264,12 @@ def _production(
     common: dict[str, Any],
     layouts: Sequence[Layout | None],
     seeds: Sequence[int],
+    numbers: Sequence[int],
 ) -> tuple[Engine | Batch, list[Simulation]]:
     """What is sampled: constant energy, a driving force and its thermostat, or a hot and a cold bath."""
     if settings.method == "hnemd":
-        return _together(
-            systems, potential, common, [NoseHoover(settings.temperature)], driving_force=settings.force
-        )
+        force = settings.force_of(numbers[0])
+        return _together(systems, potential, common, [NoseHoover(settings.temperature)], driving_force=force)
     acting = [one.baths(settings, seed) for one, seed in zip(layouts, seeds, strict=True) if one is not None]
     return _together(systems, potential, common, None, acting or None)
 

@@ -108,8 +108,10 @@ class KappaSettings(Settings):
         None,
         "Driving force of hnemd; halve it to see whether the response is linear; default 1e-4",
     )
-    direction: Literal["x", "y", "z"] | None = setting(
-        None, "Direction of the driving force of hnemd; default x"
+    direction: Literal["x", "y", "z", "xyz"] | None = setting(
+        None,
+        "Direction of the driving force of hnemd: x, y or z; xyz: runs take x, y and z in turn, for a cubic "
+        "crystal or a glass; default x",
     )
     backend: types.Backend = shared("backend")
     precision: types.Precision = shared("precision")
@@ -160,6 +162,7 @@ class KappaSettings(Settings):
         super().__post_init__()
         self._check_spectrum()
         self._check_method()
+        self._check_directions()
         self._check_baths()
         self._check_sheet()
         self._check_window()
@@ -188,6 +191,10 @@ class KappaSettings(Settings):
             )
         if self.spectrum_window is not None and not self.spectrum:
             raise mistake("spectrum_window: expected with it spectrum")
+
+    def _check_directions(self) -> None:
+        if self.direction == "xyz" and self.runs % 3:
+            raise mistake(f"direction = 'xyz': expected a multiple of three runs, got {self.runs}")
 
     def _check_baths(self) -> None:
         if self.method != "nemd":
@@ -239,8 +246,8 @@ class KappaSettings(Settings):
     def _check_sheet(self) -> None:
         if self.thickness is None:
             return
-        if self.method == "hnemd" and self.direction == "z":
-            raise mistake("direction = 'z' is across the sheet (thickness): expected x or y")
+        if self.method == "hnemd" and self.direction in ("z", "xyz"):
+            raise mistake(f"direction = {self.direction!r} is across the sheet (thickness): expected x or y")
         if self.supercell[2] != 1:
             raise mistake(f"supercell = {self.supercell}: a sheet (thickness) repeats along x and y alone")
 
@@ -292,11 +299,14 @@ class KappaSettings(Settings):
         """Seed of velocities and noise of a run, from 0, of one of several lengths."""
         return derived_seed(self.seed, {"run": run + 1, **({"length": length + 1} if self.lengths else {})})
 
-    @property
-    def force(self) -> tuple[float, ...]:
-        """(3,) 1/angstrom, of hnemd."""
+    def direction_of(self, run: int) -> int:
+        """Axis (0, 1 or 2) of the driving force of a run, from 0."""
+        return run % 3 if self.direction == "xyz" else AXES.index(self.direction or "x")
+
+    def force_of(self, run: int) -> tuple[float, ...]:
+        """(3,) 1/angstrom, of a run of hnemd."""
         size = self.driving_force or 0.0
-        return tuple(size * (axis == self.direction) for axis in AXES)
+        return tuple(size * (axis == self.direction_of(run)) for axis in range(3))
 
     @property
     def axes(self) -> tuple[str, ...]:

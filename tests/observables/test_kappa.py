@@ -286,6 +286,27 @@ def test_hnemd_is_the_mean_current_over_the_force():
     assert np.isnan(single.error).all()
 
 
+def test_runs_of_hnemd_take_three_directions_in_turn():
+    settings = KappaSettings(
+        **SHORT, method="hnemd", driving_force=1e-3, direction="xyz", runs=3, window=20.0
+    )
+    assert [settings.force_of(run).index(1e-3) for run in range(4)] == [0, 1, 2, 0]
+    rng = np.random.default_rng(1)
+    noise = rng.normal(size=(3, 100, 6))
+    for run in range(3):
+        noise[run, :, run] += 5.0
+    runs = [kappa.RunSamples(one, 60.0) for one in noise]
+    found = conductivity(runs, settings, 1000.0, 8)
+    single = KappaSettings(**SHORT, method="hnemd", driving_force=1e-3, runs=3, window=20.0)
+    turned = [
+        kappa.RunSamples(np.hstack([np.roll(one[:, :3], -k, axis=1), one[:, 3:]]), 60.0)
+        for k, one in enumerate(noise)
+    ]
+    assert found.mean == conductivity(turned, single, 1000.0, 8).mean
+    with pytest.raises(SettingsError, match="a multiple of three runs, got 2"):
+        KappaSettings(**SHORT, method="hnemd", direction="xyz", runs=2)
+
+
 def hot(method, temperature, error=0.0, **more):
     settings = KappaSettings(temperature=500.0, time=1000.0, method=method, **more)
     mean = Mean(temperature, error, 2)
@@ -399,7 +420,7 @@ def test_a_record_that_is_short_for_its_plateau_is_noted(call):
         ("--time 100fs --plateau 5fs,200fs", "plateau = 5 to 200 fs: expected two times in rising order"),
         ("--time 100fs --plateau 5ps", "plateau = '5ps': expected two times, such as"),
         ("--time 100", "expected a length of time with its unit"),
-        ("--time 100fs --method hnemd --direction w", "direction = 'w': expected x, y or z"),
+        ("--time 100fs --method hnemd --direction w", "direction = 'w': expected x, y, z or xyz"),
         (
             "--time 100fs --driving-force 1e-5",
             "driving_force = 1e-05: green-kubo has no use for it",

@@ -23,6 +23,10 @@ def with_error(value, error, digits):
     return f"{value:.{digits}f} ± {error:.{digits}f}".replace("-", "−")
 
 
+def phonon(name, key):
+    return f"{of('phonons', 'cases', name, key):.2f}"
+
+
 def kappa(name, digits=1):
     return with_error(of(name, "kappa_W_per_mK"), of(name, "error"), digits)
 
@@ -84,6 +88,7 @@ def of_a_batch(ensemble, ratio):
 PHYSICS, CONDUCTIVITY = "docs/measurements/physics.md", "docs/measurements/conductivity.md"
 LIMITS, RELAX = "docs/measurements/speed_limits.md", "docs/howto/relax.md"
 BATCHES = "docs/decisions/022-batches.md"
+PHONONS = "docs/howto/phonons.md"
 CSSP, OUTPUT = "docs/howto/cssp.md", "docs/howto/output.md"
 NUMBERS = [
     (CSSP, "| background | singlets + doublets + t", lambda: demonstrated("background", "segments")),
@@ -121,6 +126,9 @@ NUMBERS = [
     (PHYSICS, "| `npt-scr`", lambda: with_error(*sampled("npt-scr"), 3)),
     (PHYSICS, "| `npt-mtk`", lambda: with_error(*sampled("npt-mtk"), 3)),
     (PHYSICS, "| `npt-berendsen`", lambda: with_error(*sampled("npt-berendsen"), 1)),
+    (PHONONS, "| Stillinger-Weber", lambda: phonon("Stillinger-Weber", "gamma_THz")),
+    (PHONONS, "| Tersoff 1988", lambda: phonon("Tersoff 1988", "ta_x_THz")),
+    (PHONONS, "| Tersoff 1988", lambda: phonon("Tersoff 1988", "lo_x_THz")),
     (CONDUCTIVITY, "| HNEMD, H200", lambda: kappa("kappa_germanium_hnemd")),
     (CONDUCTIVITY, "| HNEMD, two CPU cores", lambda: kappa("kappa_germanium_hnemd_half_force")),
     (CONDUCTIVITY, "| HNEMD, four CPU cores", lambda: kappa("kappa_silicon_hnemd")),
