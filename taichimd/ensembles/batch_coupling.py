@@ -19,69 +19,86 @@ from taichimd.system.cell import taken_cells
 from taichimd.system.state import Atoms
 
 
-def of_each_system(of: EnsembleFunctions, real: Any, coupling: Any) -> EnsembleFunctions:
+def of_each_system(
+    of: EnsembleFunctions, real: Any, coupling: Any, only: int | None = None
+) -> EnsembleFunctions:
     """Device functions that take `BatchBathArrays` in place of the arrays of ledger and bath.
 
     Args:
         of: functions of a thermostat or barostat, which take an `OwnLedger`, and a bath in registers.
         real: ti.f64 or ti.f32, of the atoms.
         coupling: `Coupling` of it.
+        only: 1 where there is one system, whose arrays name no systems; None: they name them.
     """
     moves_cell, sums = coupling.moves_cell, 2 * of.parts
     length, size = ledger_size(coupling.sums), coupling.bath_size
 
+    @device_helper
+    def systems_in(every: Any) -> Any:
+        return only or every.firsts.shape[0]
+
     @ti.func
-    def start_of(k):
-        return length * k
+    def system_of(i, every: ti.template()):
+        k = 0
+        if ti.static(only is None):
+            k = every.system[i]
+        return k
+
+    @ti.func
+    def start_of(k, every: ti.template()):
+        """Where the ledger of a system begins: those of all systems are the end of the array."""
+        return every.ledger.shape[0] - length * (systems_in(every) - k)
 
     @ti.func
     def seed_in(k, every: ti.template()):
-        return every.ledger[length * k + SEED]
+        return every.ledger[start_of(k, every) + SEED]
 
     @device_helper
     def ledger_of(k: Any, every: Any) -> OwnLedger:
-        return OwnLedger(array=every.ledger, start=start_of(k), seed=seed_in(k, every), whose=GLOBAL)
+        return OwnLedger(array=every.ledger, start=start_of(k, every), seed=seed_in(k, every), whose=GLOBAL)
 
     @ti.func
     def bath_of(k, every: ti.template()):
         """The bath of a system, in registers; what of it is not used costs nothing."""
-        return ti.Vector([every.bath[size * k + c] for c in ti.static(range(size))])
+        start = every.bath.shape[0] - size * (systems_in(every) - k)
+        return ti.Vector([every.bath[start + c] for c in ti.static(range(size))])
 
     @ti.func
     def put_back(k, bath, every: ti.template()):
+        start = every.bath.shape[0] - size * (systems_in(every) - k)
         for c in ti.static(range(size)):
-            every.bath[size * k + c] = bath[c]
+            every.bath[start + c] = bath[c]
 
     @ti.func
     def prepare(dt, ledger: ti.template(), every: ti.template()):
         """Holds a loop over systems of its own."""
-        for k in range(every.firsts.shape[0]):
+        for k in range(systems_in(every)):
             bath = bath_of(k, every)
             of.prepare(dt, ledger, bath)
             put_back(k, bath, every)
 
     @ti.func
     def refresh(i, n, v, interval, atom, inverse_mass, ledger: ti.template(), every: ti.template()):
-        k = every.system[i]
+        k = system_of(i, every)
         bath = bath_of(k, every)
         return of.refresh(i, n, v, interval, atom - every.firsts[k], inverse_mass, ledger_of(k, every), bath)
 
     @ti.func
     def book(i, n, energy, atom, ledger: ti.template(), every: ti.template()):
-        k = every.system[i]
+        k = system_of(i, every)
         of.book(i, n, energy, atom, ledger_of(k, every), every)
 
     @ti.func
     def add_kinetic(i, n, v, inverse_mass, every: ti.template()):
-        of.add_kinetic(i, n, v, inverse_mass, ledger_of(every.system[i], every))
+        of.add_kinetic(i, n, v, inverse_mass, ledger_of(system_of(i, every), every))
 
     @ti.func
     def add_components(i, n, w, every: ti.template()):
-        of.add_components(i, n, w, ledger_of(every.system[i], every))
+        of.add_components(i, n, w, ledger_of(system_of(i, every), every))
 
     @ti.func
     def add_virial(i, n, w, every: ti.template()):
-        of.add_virial(i, n, w, ledger_of(every.system[i], every))
+        of.add_virial(i, n, w, ledger_of(system_of(i, every), every))
 
     @ti.func
     def collect(k, every: ti.template()):
@@ -101,7 +118,7 @@ def of_each_system(of: EnsembleFunctions, real: Any, coupling: Any) -> EnsembleF
 
     @ti.func
     def rescaled(i, v, every: ti.template()):
-        bath = bath_of(every.system[i], every)
+        bath = bath_of(system_of(i, every), every)
         return of.rescaled(i, v, bath)
 
     taken = taken_cells(False, "vectors", "stretch", "drift") if moves_cell else None

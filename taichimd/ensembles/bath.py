@@ -72,11 +72,11 @@ class Baths:
         self.coupling = self.of_all = _coupling_of_all(ensembles, driving_force)
         self.groups: GroupBaths | None = None
         if acting is not None and any(acting):
-            why = why_no_groups(ensembles[0], driving_force)
+            why = why_no_groups(ensembles[0], driving_force, [bath for own in acting for bath in own])
             if why:
                 raise SettingsError(why)
             self.groups = GroupBaths(acting, masses, fixed)
-            self.coupling = self.groups.coupling
+            self.coupling = self.groups.beside(self.of_all)
         if any(held is not None and held.ndim == 2 for held in fixed or ()):
             self.coupling = replace(self.coupling, holds=True)
         if drives is not None:
@@ -100,13 +100,13 @@ class Baths:
             first.append(_first_values(bath, own, driving_force))
         values, ledgers = (np.array(rows) for rows in zip(*first, strict=True))
         self._shapes = values.shape, ledgers.shape
+        self.system, self.firsts = cells.arrays.system, _firsts([len(own) for own in masses])
+        self._joined = self.groups if self.of_all.moves_cell else None
+        if self._joined is not None:
+            self._joined.join(values.ravel(), ledgers.ravel(), self.system, self.firsts)
+            return
         self.bath, self.ledger = ti.ndarray(ti.f64, values.size), ti.ndarray(ti.i64, ledgers.size)
         self.write(values, ledgers)
-        self.system = cells.arrays.system
-        if len(self.rows) > 1:
-            sizes = [len(own) for own in masses]
-            self.firsts = ti.ndarray(ti.i32, len(sizes))
-            self.firsts.from_numpy((np.cumsum(sizes) - sizes).astype(np.int32))
 
     @property
     def arrays(self) -> Any:
@@ -129,8 +129,11 @@ class Baths:
 
         After `forget`: waits for the device.
         """
+        bath, ledger = self._shapes
+        if self._joined is not None:
+            values, ledgers = self._joined.joined()
+            return values.reshape(bath), ledgers.reshape(ledger)
         if self._seen is None:
-            bath, ledger = self._shapes
             self._seen = on_host(self.bath).reshape(bath), on_host(self.ledger).reshape(ledger)
         return self._seen
 
@@ -149,6 +152,9 @@ class Baths:
 
     def write(self, values: Array, ledgers: NDArray[np.int64]) -> None:
         """Put other rows in the place of all."""
+        if self._joined is not None:
+            self._joined.write_joined(values.ravel(), ledgers.ravel())
+            return
         self._seen = values, ledgers
         self.bath.from_numpy(values.ravel())
         self.ledger.from_numpy(ledgers.ravel())
@@ -349,6 +355,15 @@ class Bath:
             raise SettingsError(
                 f"the state has baths of groups ({names}), and there are none here: give them as acting=[...]"
             )
+
+
+def _firsts(sizes: list[int]) -> Any:
+    """First atom of each system on the device; None of a single system."""
+    if len(sizes) == 1:
+        return None
+    firsts = ti.ndarray(ti.i32, len(sizes))
+    firsts.from_numpy((np.cumsum(sizes) - sizes).astype(np.int32))
+    return firsts
 
 
 def _coupling_of_all(

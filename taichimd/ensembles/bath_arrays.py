@@ -22,7 +22,17 @@ class BatchBathArrays(BathArrays):
 
 
 class GroupBathArrays(BathArrays):
-    """The same of baths of groups, row after row; `ensembles.groups.layout` says what stands where."""
+    """The same of baths of groups, row after row; `ensembles.groups.layout` says what stands where.
+
+    What a motion of the cell has stands at the end, as in `BatchBathArrays`.
+    """
 
     numbers: Any = ArrayField("i64", "NUMBERS of each bath", "seed, kind and other whole numbers")
     bath_of: Any = ArrayField("i32", "n", "bath of the atom of a user's number, or -1")
+
+
+class BatchGroupBathArrays(GroupBathArrays):
+    """Beside the motions of the cells of several systems."""
+
+    system: Any = ArrayField("i32", "n", "system of the atom at a place")
+    firsts: Any = ArrayField("i32", "systems", "first atom of each system, by the user's numbers")

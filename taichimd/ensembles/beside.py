@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from taichimd.core.errors import SettingsError
 from taichimd.ensembles.drives.given import GroupDrive
 from taichimd.ensembles.drives.rows import DriveRows
+from taichimd.ensembles.groups.given import GroupBath
 from taichimd.ensembles.thermostats.base import Ensemble
 
 
@@ -25,12 +26,22 @@ def why_not_held(held: NDArray[np.bool_] | None, ensemble: Ensemble) -> str | No
     )
 
 
-def why_no_groups(ensemble: Ensemble, driving_force: tuple[float, float, float] | None) -> str | None:
+def why_no_groups(
+    ensemble: Ensemble, driving_force: tuple[float, float, float] | None, baths: Sequence[GroupBath]
+) -> str | None:
     """Why there are no baths of groups beside what acts on all atoms; None if there may be."""
-    if ensemble.acts_on or ensemble.moves_cell:
+    if ensemble.acts_on:
+        cure = "nph-mtk or nph-berendsen" if ensemble.moves_cell else "nve"
         return (
-            f"the ensemble {ensemble.name} acts on all atoms, and acting=[...] on some of them: an atom "
-            "would be in two baths; leave ensemble out"
+            f"the ensemble {ensemble.name} has a thermostat of all atoms, and acting=[...] acts on some of "
+            f"them: an atom would be in two baths; leave ensemble out, or choose {cure}"
+        )
+    rescaling = [bath.name for bath in baths if bath.rescales]
+    if ensemble.moves_cell and rescaling:
+        return (
+            f"the bath {rescaling[0]} rescales velocities, and the ensemble {ensemble.name} moves the cell "
+            "with the kinetic energy of the same moment; give groups Langevin baths beside a barostat or a "
+            "deformation"
         )
     if driving_force is not None:
         return "a driving force needs a thermostat of all atoms, and has no baths of groups; leave acting out"

@@ -1,6 +1,6 @@
 """What acts on atoms and cell besides the forces: which device functions the steps need."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -11,6 +11,7 @@ from taichimd.ensembles.barostats import layout as baro
 from taichimd.ensembles.batch_coupling import of_each_system
 from taichimd.ensembles.drives.arrays import NO_DRIVES, DriveKinds
 from taichimd.ensembles.functions import EnsembleFunctions
+from taichimd.ensembles.groups.beside_cells import beside_cell
 from taichimd.ensembles.groups.functions import group_functions
 from taichimd.ensembles.registry import NVE, BerendsenNPT, CellMotion, Ensemble, Thermostat
 from taichimd.ensembles.thermostats import layout as thermostats
@@ -125,6 +126,16 @@ class Coupling:
         return self.whole and (step % self.period == 0 or (self.settles and (step - 1) % self.period == 0))
 
     @property
+    def of_groups(self) -> "Coupling":
+        """The part of it that acts on groups."""
+        return replace(self, kind=NVE, control="", axes="", period=1, batch=False)
+
+    @property
+    def of_cell(self) -> "Coupling":
+        """The motion of the cell alone, as of one of several systems."""
+        return replace(self, acting=(), rows=0, batch=True)
+
+    @property
     def outside_steps(self) -> "Coupling":
         """The coupling for kernels outside of steps: only a moving cell and a driving force matter there."""
         if self.moves_cell:
@@ -158,6 +169,13 @@ def coupling_of(ensemble: Ensemble, driving_force: tuple[float, float, float] | 
 @cache
 def coupling_functions(coupling: Coupling, real: Any, by_slot: bool) -> EnsembleFunctions:
     """Device functions of a thermostat or barostat."""
+    if coupling.rows and coupling.moves_cell:
+        of_cell = coupling.of_cell
+        cell = of_cell.kind.device_functions(of_cell, real, by_slot)
+        return beside_cell(
+            group_functions(coupling.of_groups, real, by_slot),
+            of_each_system(cell, real, of_cell, None if coupling.batch else 1), coupling, real,
+        )  # fmt: skip
     if coupling.rows:
         return group_functions(coupling, real, by_slot)
     functions = coupling.kind.device_functions(coupling, real, by_slot)

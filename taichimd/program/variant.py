@@ -5,7 +5,7 @@ from typing import Any
 
 from taichimd.core.arguments import ArrayField, Bundle, Number, Selection, types_of
 from taichimd.core.runtime import DEVICE_LOOPS
-from taichimd.ensembles.bath_arrays import BatchBathArrays, BathArrays, GroupBathArrays
+from taichimd.ensembles.bath_arrays import BatchBathArrays, BatchGroupBathArrays, BathArrays, GroupBathArrays
 from taichimd.ensembles.coupling import Coupling
 from taichimd.ensembles.drives.arrays import DriveArrays
 from taichimd.ensembles.held import HELD
@@ -160,7 +160,8 @@ class Variant:
         if not self.coupling.counts_steps and not self.coupling.driven:
             return None
         if self.coupling.rows:
-            return GroupBathArrays
+            beside_cells = self.coupling.batch and self.coupling.moves_cell
+            return BatchGroupBathArrays if beside_cells else GroupBathArrays
         return BatchBathArrays if self.coupling.batch else BathArrays
 
     def cells(self, *names: str) -> Selection | None:

@@ -1,6 +1,7 @@
 """The host side of baths of groups: a row for each bath of each system, and the state for checkpoints."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -91,7 +92,38 @@ class GroupBaths:
         self._numbers = numbers
         self.numbers.from_numpy(numbers.ravel())
         self.bath_of.from_numpy(bath_of)
-        self._write(values, ledger)
+        self._rows = rows
+        self._write_all(values.ravel(), ledger)
+
+    def beside(self, of_all: Coupling) -> Coupling:
+        """What kernels are compiled for, beside what acts on all atoms: a motion of the cell, or nothing."""
+        own = self.coupling
+        return replace(of_all, acting=own.acting, rows=own.rows) if of_all.moves_cell else own
+
+    def join(self, bath: Array, ledger: NDArray[np.int64], system: Any, firsts: Any) -> None:
+        """Put arrays of the motion of the cell, of all systems, at the end of both arrays.
+
+        `system` and `firsts` are those of `BatchBathArrays`, or None.
+        """
+        before, ledger_before = self._read_all()
+        self._ends = len(bath), len(ledger)
+        self.bath = ti.ndarray(ti.f64, len(before) + len(bath))
+        self.ledger = ti.ndarray(ti.i64, len(ledger_before) + len(ledger))
+        self.system, self.firsts = system, firsts
+        self._write_all(np.concatenate([before, bath]), np.concatenate([ledger_before, ledger]))
+
+    def joined(self) -> tuple[Array, NDArray[np.int64]]:
+        """The arrays of `join` as they are now, to be read only."""
+        bath, ledger = self._read_all()
+        return bath[-self._ends[0] :], ledger[-self._ends[1] :]
+
+    def write_joined(self, bath: Array, ledger: NDArray[np.int64]) -> None:
+        """Put other values into the arrays of `join`."""
+        before, ledger_before = self._read_all()
+        self._write_all(
+            np.concatenate([before[: -len(bath)], bath]),
+            np.concatenate([ledger_before[: -len(ledger)], ledger]),
+        )
 
     def _fill(self, bath: GroupBath, numbers: NDArray[np.int64], values: Array) -> None:
         """Put into a row what never changes."""
@@ -111,17 +143,22 @@ class GroupBaths:
         """The device has gone on: the host's copies are void."""
         self._seen: tuple[Array, NDArray[np.int64]] | None = None
 
-    def _read(self) -> tuple[Array, NDArray[np.int64]]:
-        """Rows of the array `bath`, and the ledger, to be read only. Waits for the device after `forget`."""
+    def _read_all(self) -> tuple[Array, NDArray[np.int64]]:
+        """Both arrays, to be read only. Waits for the device after `forget`."""
         if self._seen is None:
-            self._seen = self.bath.to_numpy().reshape(-1, of.ROW), self.ledger.to_numpy()
+            self._seen = self.bath.to_numpy(), self.ledger.to_numpy()
         return self._seen
+
+    def _read(self) -> tuple[Array, NDArray[np.int64]]:
+        """Rows of the array `bath`, and the ledger, to be read only."""
+        bath, ledger = self._read_all()
+        return bath[: self._rows * of.ROW].reshape(-1, of.ROW), ledger
 
     def show(self, bath: Array | None, ledger: NDArray[np.int64] | None) -> Callable[[], None]:
         """As of `Baths`."""
         before = self._seen
         if bath is not None and ledger is not None:
-            self._seen = bath.reshape(-1, of.ROW), ledger
+            self._seen = bath.ravel(), ledger.ravel()
 
         def end() -> None:
             self._seen = before
@@ -129,8 +166,12 @@ class GroupBaths:
         return end
 
     def _write(self, values: Array, ledger: NDArray[np.int64]) -> None:
-        self._seen = values, ledger
-        self.bath.from_numpy(values.ravel())
+        bath, _ = self._read_all()
+        self._write_all(np.concatenate([values.ravel(), bath[values.size :]]), ledger)
+
+    def _write_all(self, bath: Array, ledger: NDArray[np.int64]) -> None:
+        self._seen = bath, ledger
+        self.bath.from_numpy(bath)
         self.ledger.from_numpy(ledger)
 
     def _slots(self, row: int) -> slice:

@@ -28,7 +28,7 @@ def close_function(
     cell = coupling.moves_cell
     bath_size = coupling.bath_size
     # Each has a thread to collect it.
-    by_component = cell and (thermostat.parts > 1 or coupling.batch)
+    by_component = cell and (thermostat.parts > 1 or coupling.batch or coupling.rows > 0)
 
     @device_helper
     def systems_of(s: Any) -> Any:
@@ -49,15 +49,15 @@ def close_function(
             for k in range(systems_of(s) * 2 * thermostat.parts):
                 if s.control[at] == 0:
                     thermostat.collect(k, s.ledger)
-        if ti.static(coupling.rows > 0):
+        if ti.static(coupling.rows > 0 and not cell):
             for k in range(s.bath.numbers.shape[0] // NUMBERS):
                 if s.control[at] == 0:
                     interval = s.ledger.ledger[thermostats.OPENS] + (ahead - 1)
                     if thermostat.rescale(k, s.dt, interval, s.bath, s.cells) == 0:
                         s.control[Control.blown] = SPENT
                         s.control[at + 1] = 1
-        elif ti.static(coupling.batch):
-            for k in range(s.bath.firsts.shape[0]):
+        elif ti.static(coupling.batch or coupling.rows > 0):
+            for k in range(systems_of(s)):
                 if s.control[at] == 0:
                     interval = s.ledger.ledger[thermostats.OPENS] + (ahead - 1)
                     thermostat.rescale(k, s.dt, interval, s.bath, s.cells)
