@@ -1,4 +1,4 @@
-"""Langevin baths of groups beside barostats and deformations: no-op, energy, bits, what does not go together."""
+"""Langevin baths of groups beside barostats and deformations: no-op, energy, bits, what is refused."""
 
 import numpy as np
 import pytest
