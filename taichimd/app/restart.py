@@ -9,6 +9,7 @@ from ase import Atoms
 
 from taichimd.app.simulated_system import SimulatedSystem
 from taichimd.core.errors import CheckpointError, MissingParameterError, SettingsError
+from taichimd.ensembles.bath import why_no_groups
 from taichimd.ensembles.drives.given import STATE as STATE_OF_DRIVES
 from taichimd.ensembles.drives.given import GroupDrive, drive_of_record
 from taichimd.ensembles.groups.given import STATE, GroupBath, of_record
@@ -139,13 +140,12 @@ def redrawn(checkpoint: Checkpoint, settings: RunSettings, steps: int) -> tuple[
 
 
 def acting_of(checkpoint: Checkpoint | None, ensemble: Ensemble) -> list[GroupBath | GroupDrive]:
-    """The drives of a checkpoint; and its baths of groups, unless the ensemble acts on all atoms."""
+    """The drives of a checkpoint; and its baths of groups, if they go with the ensemble."""
     if checkpoint is None:
         return []
     drives = [drive_of_record(one) for one in checkpoint.bath.get("drives", [])]
-    if ensemble.acts_on or ensemble.moves_cell:
-        return list(drives)
-    return [*(of_record(one) for one in checkpoint.bath.get("acting", [])), *drives]
+    baths = [of_record(one) for one in checkpoint.bath.get("acting", [])]
+    return list(drives) if why_no_groups(ensemble, None, baths) else [*baths, *drives]
 
 
 def resume(engine: "System", checkpoint: Checkpoint, ensemble: Ensemble) -> None:

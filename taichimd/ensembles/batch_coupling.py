@@ -30,7 +30,7 @@ def of_each_system(
         coupling: `Coupling` of it.
         only: 1 where there is one system, whose arrays name no systems; None: they name them.
     """
-    moves_cell, sums = coupling.moves_cell, 2 * of.parts
+    moves_cell, sums, several = coupling.moves_cell, 2 * of.parts, only is None
     length, size = ledger_size(coupling.sums), coupling.bath_size
 
     @device_helper
@@ -40,7 +40,7 @@ def of_each_system(
     @ti.func
     def system_of(i, every: ti.template()):
         k = 0
-        if ti.static(only is None):
+        if ti.static(several):
             k = every.system[i]
         return k
 

@@ -49,6 +49,12 @@ class Profile(RunObservable):
         length = 1.0 / float(np.linalg.norm(_direction(cell, self._axis)))
         self._bins = max(1, round(length / plan.profile_bin))
         self._periodic = bool(run.engine.pbc[self._axis])
+        tilting = [name for name in getattr(run.engine.ensemble, "rates", {}) if name[1:]]
+        if plan.profile_axis in [name[0] for name in tilting]:
+            raise SettingsError(
+                f"observe = profile: the shear {tilting[0]} tilts the planes normal to {plan.profile_axis}; "
+                "choose another profile_axis"
+            )
         self._start()
         run.samplers["profile"] = self
 

@@ -109,6 +109,15 @@ def test_what_cannot_be_observed_is_said():
         simulation.observe("profile", 100, profile=("x", 1e-3))
 
 
+def test_a_deformed_cell_is_not_in_equilibrium_and_tilts_planes():
+    sheared = Simulation(argon((2, 2, 2)), SMOOTH, timestep=4.0, ensemble=combine(None, Deform(xy=1e10)))
+    with pytest.raises(SettingsError, match="the cell is deformed, and Green-Kubo needs equilibrium"):
+        sheared.observe("viscosity", 100)
+    with pytest.raises(SettingsError, match="the shear xy tilts the planes normal to x; choose another"):
+        sheared.observe("profile", 100)
+    assert sheared.observe("profile", 100, profile=("y", 5.0)).plan.profile_axis == "y"
+
+
 @pytest.mark.long
 def test_work_of_drives_is_observed_and_moved_atoms_have_no_temperature():
     simulation = Simulation(

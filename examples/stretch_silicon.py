@@ -1,0 +1,45 @@
+"""Tension of silicon until it breaks: 216 atoms at 300 K, stretched along x with free sides.
+
+Run it:  python examples/stretch_silicon.py        (draws stretch_silicon.png; half a minute)
+
+Expect a Young's modulus along [100] of about 95 GPa, Poisson's ratio of about 0.34, and a strength of about
+30 GPa. The elastic constants of this potential at 0 K give 100 GPa and 0.335. The rate of 5e10/s is far above
+that of an experiment, and the crystal has no defect: the strength is an upper limit.
+"""
+
+from pathlib import Path
+
+import numpy as np
+from ase.build import bulk
+from matplotlib.figure import Figure
+
+from taichimd import Bussi, Deform, Simulation, StochasticCell, ThermoTable, combine
+from taichimd.io.thermo import read_thermo
+
+RATE, TIMESTEP, STEPS = 5e10, 2.0, 4500  # 1/s, fs; 45 % in the end
+
+sides = StochasticCell(
+    control="orthorhombic", axes="yz", pressure_coupling_time=200.0, bulk_modulus=100.0, period=5
+)
+pulled = combine(Bussi(300.0), sides, Deform(x=RATE))
+silicon = Simulation(bulk("Si", cubic=True).repeat(3), "Si.sw", timestep=TIMESTEP, ensemble=pulled)
+table = Path("stretch_silicon.csv")
+with ThermoTable(table, every=20) as rows:
+    silicon.run(STEPS, observers=[rows])
+found = read_thermo(table)
+
+strain, stress = found["strain_x"], found["stress_xx_GPa"]
+elastic = (strain > 0.01) & (strain < 0.05)
+modulus = np.polyfit(strain[elastic], stress[elastic], 1)[0]
+poisson = -np.polyfit(strain[elastic], (found["strain_y"] + found["strain_z"])[elastic] / 2, 1)[0]
+print(f"modulus      {modulus:6.1f} GPa")
+print(f"Poisson      {poisson:6.3f}")
+print(f"strength     {stress.max():6.1f} GPa at a strain of {strain[stress.argmax()]:.2f}")
+print(f"at the end   {stress[-10:].mean():6.1f} GPa")
+
+figure = Figure(figsize=(5.0, 3.6), dpi=100, layout="constrained")
+axis = figure.subplots()
+axis.plot(strain, stress)
+axis.plot(strain[elastic], np.polyval(np.polyfit(strain[elastic], stress[elastic], 1), strain[elastic]), "--")
+axis.set(xlabel="strain x", ylabel="stress xx (GPa)", title="Silicon, Stillinger-Weber, 300 K, 5e10/s")
+figure.savefig(Path(__file__).with_suffix(".png"))
