@@ -1,4 +1,4 @@
-"""Heat flow: temperature of each group through time, energy that baths and drives give to the atoms."""
+"""Heat flow: temperature of each group through time; energy that baths, drives, a deformation give atoms."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ from taichimd.system.groups import Numbers
 
 
 class Flow(RunObservable):
-    """Temperature of each group, heat of each bath and work of each drive with their rates.
+    """Temperature of each group, heat of each bath, work of each drive and of a deformation, with rates.
 
     The degrees of freedom of a group of N_g atoms that move are 3 (N_g - M_g/M) if the momentum of the
     system is conserved, else 3 N_g.
@@ -35,6 +35,7 @@ class Flow(RunObservable):
         engine, self._groups = run.engine, dict(run.groups)
         self._accounts = [f"heat_{name}" for name in engine.heats()]
         self._accounts += [f"work_{name}" for name in engine.drives()]
+        self._accounts += ["work_deformation"] * engine.ensemble.deforms
         if not (self._groups or self._accounts):
             raise SettingsError(
                 "observe = flow: there are no groups, baths of groups and drives; give --group, --bath"
@@ -68,6 +69,8 @@ class Flow(RunObservable):
         twice = self._sums.take()[: len(self._groups), 0] * 2.0**-BITS
         self._temperatures.append((twice / np.array(self._freedom) / KB).tolist())
         works = [one["work"] for one in self.run.engine.drives().values()]
+        deformation = self.run.engine.deformation()
+        works += [] if deformation is None else [deformation[1]]
         self._heats.append([*self.run.engine.heats().values(), *works])
 
     def save(self) -> dict[str, Any]:

@@ -10,7 +10,17 @@ import pytest
 from argon_job import RUN, enter_folder
 from ase.build import bulk
 
-from taichimd import Force, LennardJones, Move, Sampler, Simulation, Source, testing
+from taichimd import (
+    Deform,
+    Force,
+    LennardJones,
+    Move,
+    Sampler,
+    Simulation,
+    Source,
+    combine,
+    testing,
+)
 from taichimd.app.live import Observations
 from taichimd.core import units
 from taichimd.core.errors import SettingsError
@@ -116,6 +126,16 @@ def test_a_deformed_cell_is_not_in_equilibrium_and_tilts_planes():
     with pytest.raises(SettingsError, match="the shear xy tilts the planes normal to x; choose another"):
         sheared.observe("profile", 100)
     assert sheared.observe("profile", 100, profile=("y", 5.0)).plan.profile_axis == "y"
+
+
+@pytest.mark.long
+def test_work_of_a_deformation_is_observed():
+    pulled = Simulation(argon((2, 2, 2)), SMOOTH, timestep=4.0, ensemble=combine(None, Deform(x=1e10)))
+    flow = pulled.observe("flow", 40, every=2)
+    pulled.run(40, samplers=[flow])
+    found = flow.found()["flow"]
+    assert found.tables[0]["work_deformation_eV"][-1] == pulled.work() != 0.0
+    assert found.values["power_work_deformation"].unit == "eV/ps"
 
 
 @pytest.mark.long
