@@ -75,6 +75,15 @@ def test_heat_flows_from_hot_to_cold(script):
 
 
 @pytest.mark.long
+def test_silicon_is_stretched_until_it_breaks(script):
+    out = script("stretch_silicon.py")
+    assert number(out, "modulus") == pytest.approx(95, abs=8)
+    assert number(out, "Poisson") == pytest.approx(0.34, abs=0.04)
+    assert number(out, "strength") > 20
+    assert abs(number(out, "at the end")) < 8
+
+
+@pytest.mark.long
 def test_argon_monte_carlo_expands_when_it_is_hotter(script):
     out = script("argon_monte_carlo.py")
     assert number(out, "volume at 100 K") == pytest.approx(46, abs=1.5)
