@@ -31,7 +31,7 @@ def why_no_groups(
 ) -> str | None:
     """Why there are no baths of groups beside what acts on all atoms; None if there may be."""
     if ensemble.acts_on:
-        cure = "nph-mtk or nph-berendsen" if ensemble.moves_cell else "nve"
+        cure = "nph-berendsen" if ensemble.moves_cell else "nve"
         return (
             f"the ensemble {ensemble.name} has a thermostat of all atoms, and acting=[...] acts on some of "
             f"them: an atom would be in two baths; leave ensemble out, or choose {cure}"
