@@ -70,7 +70,8 @@ def test_two_baths_beside_a_deformation_conserve_energy_and_a_restart_has_the_bi
         whole.advance(20, DT)
         kept.append(whole.thermo().conserved)
     heats = np.abs(list(whole.heats().values()))
-    assert (heats > 0.05).all()
+    assert heats.max() > 0.1
+    assert heats.min() > 0.01
     assert np.ptp(kept) < 0.05 * heats.max()
     part, again = started(ensemble, two()), started(ensemble, two())
     part.advance(87, DT)
