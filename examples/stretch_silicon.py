@@ -1,10 +1,11 @@
-"""Tension of silicon until it breaks: 216 atoms at 300 K, stretched along x with free sides.
+"""Tension of silicon until it fails: 216 atoms at 300 K, stretched along x with free sides.
 
 Run it:  python examples/stretch_silicon.py        (draws stretch_silicon.png; half a minute)
 
-Expect a Young's modulus along [100] of about 95 GPa, Poisson's ratio of about 0.34, and a strength of about
-30 GPa. The elastic constants of this potential at 0 K give 100 GPa and 0.335. The rate of 5e10/s is far above
-that of an experiment, and the crystal has no defect: the strength is an upper limit.
+Expect a Young's modulus along [100] of 94 GPa, a Poisson's ratio of 0.33, and a strength of 20 GPa. The
+elastic constants of this potential at 0 K give 100 GPa and 0.335. The crystal has no defect, and the rate of
+5e10/s is far above that of an experiment. After the strength a small cell does not break in two: atoms in
+disorder carry the rest.
 """
 
 from pathlib import Path
@@ -29,7 +30,7 @@ with ThermoTable(table, every=20) as rows:
 found = read_thermo(table)
 
 strain, stress = found["strain_x"], found["stress_xx_GPa"]
-elastic = (strain > 0.01) & (strain < 0.05)
+elastic = (strain > 0.02) & (strain < 0.1)
 modulus = np.polyfit(strain[elastic], stress[elastic], 1)[0]
 poisson = -np.polyfit(strain[elastic], (found["strain_y"] + found["strain_z"])[elastic] / 2, 1)[0]
 print(f"modulus      {modulus:6.1f} GPa")

@@ -103,7 +103,5 @@ def test_what_does_not_go_together_is_said():
             SettingsError, match="rescales velocities, and the ensemble nph-berendsen moves the"
         ):
             started(combine(None, SIDES), acting)
-    with pytest.raises(
-        SettingsError, match=r"has a thermostat of all atoms.*choose nph-berendsen"
-    ):
+    with pytest.raises(SettingsError, match=r"has a thermostat of all atoms.*choose nph-berendsen"):
         started(combine(Bussi(90.0), SIDES), baths(Langevin(90.0, on=LEFT)))

@@ -75,12 +75,12 @@ def test_heat_flows_from_hot_to_cold(script):
 
 
 @pytest.mark.long
-def test_silicon_is_stretched_until_it_breaks(script):
+def test_silicon_is_stretched_until_it_fails(script):
     out = script("stretch_silicon.py")
-    assert number(out, "modulus") == pytest.approx(95, abs=8)
-    assert number(out, "Poisson") == pytest.approx(0.34, abs=0.04)
-    assert number(out, "strength") > 20
-    assert abs(number(out, "at the end")) < 8
+    assert number(out, "modulus") == pytest.approx(94, abs=4)
+    assert number(out, "Poisson") == pytest.approx(0.33, abs=0.03)
+    assert number(out, "strength") == pytest.approx(20, abs=2)
+    assert number(out, "at the end") < 10
 
 
 @pytest.mark.long

@@ -5,7 +5,7 @@
 
 A crystal of silicon along [100] and a glass of silica, quenched from the melt, are stretched along x at a
 constant engineering rate, with pressure 0 along y and z. Stress against strain, Young's modulus from strains
-below 2 %, strength, Poisson's ratio, and how well energy is conserved. Silicon's modulus at 0 K follows from
+of 2 to 10 % (before, the barostat lags), strength, Poisson's ratio, and how well energy is conserved. Silicon's modulus at 0 K follows from
 the elastic constants of the potential: E = C11 - 2 C12^2/(C11 + C12).
 """
 
@@ -19,8 +19,8 @@ from validation import common
 
 TEMPERATURE, TIMESTEP, SAMPLES = 300.0, 1.0, 400
 """K, fs, rows of a test."""
-ELASTIC = 0.02
-"""Strain below which the modulus is fitted."""
+ELASTIC = 0.02, 0.1
+"""Strains between which the modulus is fitted."""
 FINAL = {"silicon": 0.5, "silica": 0.6}
 """Engineering strain at the end."""
 
@@ -115,7 +115,7 @@ def stretched(
 
     def sides(axes: str) -> Any:
         return StochasticCell(
-            control="orthorhombic", axes=axes, bulk_modulus=modulus, pressure_coupling_time=1000.0
+            control="orthorhombic", axes=axes, bulk_modulus=modulus, pressure_coupling_time=200.0
         )
 
     ensemble = combine(Bussi(TEMPERATURE), sides("xyz"))
@@ -138,7 +138,7 @@ def stretched(
 def figures(rows: dict[str, list[float]], n_atoms: int) -> dict[str, float]:
     """Modulus, strength and its strain, Poisson's ratio, and drift of the conserved energy (eV an atom)."""
     strain, stress = np.array(rows["strain_x"]), np.array(rows["stress_xx_GPa"])
-    elastic = strain < ELASTIC
+    elastic = (strain > ELASTIC[0]) & (strain < ELASTIC[1])
     modulus = np.polyfit(strain[elastic], stress[elastic], 1)[0]
     across = [np.polyfit(strain[elastic], np.array(rows[f"strain_{a}"])[elastic], 1)[0] for a in "yz"]
     highest = int(np.argmax(stress))
