@@ -5,8 +5,8 @@
 
 A crystal of silicon along [100] and a glass of silica, quenched from the melt, are stretched along x at a
 constant engineering rate, with pressure 0 along y and z. Stress against strain, Young's modulus from strains
-of 2 to 10 % (before, the barostat lags), strength, Poisson's ratio, and how well energy is conserved. Silicon's modulus at 0 K follows from
-the elastic constants of the potential: E = C11 - 2 C12^2/(C11 + C12).
+of 2 to 10 % (before, the barostat lags), strength, Poisson's ratio, and how well energy is conserved.
+Silicon's modulus at 0 K follows from the elastic constants of the potential: E = C11 - 2 C12^2/(C11 + C12).
 """
 
 from pathlib import Path
