@@ -37,7 +37,7 @@ def plan_of(settings: RunSettings, first_step: int, steps: int) -> Plan | None:
         for key, value in observe.record().items():
             if value != SETTINGS[key].default:
                 raise SettingsError(
-                    f'{key} = {value}: nothing is observed; expected with it observe, such as "rdf,msd"'
+                    f'{key} = {value}: nothing is observed; also give observe, such as "rdf,msd"'
                 )
         return None
     window = None if observe.window is None else parse_time(observe.window)

@@ -47,6 +47,6 @@ class RelaxSettings(Settings):
         for name, given in (("axes", self.axes is not None), ("pressure", self.pressure != 0.0)):
             if self.cell == "none" and given:
                 raise mistake(
-                    f"{name} = {getattr(self, name)}: the cell does not relax; expected with it cell = "
+                    f"{name} = {getattr(self, name)}: the cell does not relax; also give cell = "
                     "isotropic, orthorhombic or full"
                 )

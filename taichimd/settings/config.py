@@ -223,8 +223,8 @@ def _check_ensemble(settings: RunSettings, given: Collection[str]) -> None:
         for key in keys if ensemble.name not in kinds else ():
             if key in given and not (deforms and key == "barostat_period"):
                 raise SettingsError(
-                    f"{key} = {values[key]}: the ensemble {ensemble.name} has no {what}; expected "
-                    f"with it one of {', '.join(kinds)}"
+                    f"{key} = {values[key]} needs a {what}, but the ensemble is {ensemble.name}; "
+                    f"choose one of {', '.join(kinds)}"
                 )
     if "barostat_period" in given and deforms and ensemble.remap_of_deformation == "peculiar":
         raise SettingsError(f"barostat_period = {ensemble.period}: SLLOD acts each step; leave it out")

@@ -182,15 +182,14 @@ class KappaSettings(Settings):
         if self.spectrum and self.method == "green-kubo":
             raise mistake(
                 "spectrum: in equilibrium the mean heat current is zero, and so is its spectrum; "
-                "expected with it "
-                "method hnemd or nemd"
+                "choose method hnemd or nemd"
             )
         if self.spectrum and self.bath == "power":
             raise mistake(
                 "spectrum: a conductance by frequency needs the difference of thermostats, not power"
             )
         if self.spectrum_window is not None and not self.spectrum:
-            raise mistake("spectrum_window: expected with it spectrum")
+            raise mistake("spectrum_window: also give spectrum")
 
     def _check_directions(self) -> None:
         if self.direction == "xyz" and self.runs % 3:
@@ -224,13 +223,13 @@ class KappaSettings(Settings):
     def _check_power(self) -> None:
         if self.bath == "power":
             if self.power is None:
-                raise mistake("bath = power: expected with it power, such as --power 0.5 (eV/ps)")
+                raise mistake("bath = power: also give power, such as --power 0.5 (eV/ps)")
             if self.difference is not None:
                 raise mistake("difference: the temperatures follow from the power; leave difference out")
         elif self.difference is None:
             raise mistake("method = nemd: expected difference, such as --difference 40 (K)")
         elif self.power is not None:
-            raise mistake(f"power = {self.power:g}: expected with it bath = power")
+            raise mistake(f"power = {self.power:g}: also give bath = power")
         elif self.difference >= 2.0 * self.temperature:
             raise mistake(
                 f"difference = {self.difference:g}: the cold bath would have "

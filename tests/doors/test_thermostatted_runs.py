@@ -240,8 +240,8 @@ def test_a_file_whose_centre_of_mass_moves_is_noted(call):
             "final_temperature = -1.0: expected a number above 0 (K)",
         ),
         ("--ensemble nvt-bussi --temperature 0", "temperature = 0.0: expected a number above 0 (K)"),
-        ("--coupling-time 50", "coupling_time = 50.0: the ensemble nve has no thermostat"),
-        ("--final-temperature 500", "final_temperature = 500.0: the ensemble nve has no thermostat"),
+        ("--coupling-time 50", "coupling_time = 50.0 needs a thermostat, but the ensemble is nve"),
+        ("--final-temperature 500", "final_temperature = 500.0 needs a thermostat, but the ensemble is nve"),
         ("--ensemble nvt-boussi", "ensemble = 'nvt-boussi': expected nve, nvt-langevin"),
     ],
 )
@@ -265,7 +265,7 @@ def test_what_a_restart_takes_over():
     assert (further.temperature, further.final_temperature) == (200.0, 300.0)
     other = make_settings({"restart": "c", "ensemble": "nvt-langevin"}, None, old).ensemble
     assert (other.coupling_time, other.temperature, other.final_temperature) == (100.0, 200.0, None)
-    with pytest.raises(SettingsError, match="nve has no thermostat"):
+    with pytest.raises(SettingsError, match="needs a thermostat, but the ensemble is nve"):
         make_settings({"restart": "c", "ensemble": "nve", "coupling_time": 10.0}, None, old)
 
 

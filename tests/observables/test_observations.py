@@ -363,7 +363,7 @@ def test_earlier_tables_are_in_the_way(call):
         ("--observe heat --observe-every 50", "would take 1 samples; expected 4 or more"),
         ("--observe rfd", "unknown 'rfd'; did you mean 'rdf'?"),
         ("--observe ,", "expected some of rdf, msd, vacf, heat, viscosity, species"),
-        ("--observe-window 1ps", "nothing is observed; expected with it observe"),
+        ("--observe-window 1ps", "nothing is observed; also give observe"),
         ("--observe rdf --observe-every 0", "observe_every = 0: expected a whole number above 0"),
         ("--observe rdf --observe-r-max 1e5", "distances up to it, with images; expected 1e+10 or fewer"),
         ("--observe rdf --observe-r-max -1", "observe_r_max = -1.0: expected a number above 0"),

@@ -197,7 +197,7 @@ def test_a_file_of_bonds_needs_bonds():
     ("options", "message"),
     [
         ("--observe species --observe-bond-order 0", "observe_bond_order = 0.0: expected a number above 0"),
-        ("--observe-bond-order 0.5", "nothing is observed; expected with it observe"),
+        ("--observe-bond-order 0.5", "nothing is observed; also give observe"),
         ("--observe specie", "did you mean 'species'?"),
     ],
 )
