@@ -113,8 +113,8 @@ def test_all_kinds_of_drives_move_atoms_as_in_lammps_digit_for_digit():
     assert all(abs(found[name]["work"]) > 1e-5 for name in ("a", "b", "g", "k", "n", "top"))
 
 
-def test_friction_slows_atoms_as_in_lammps_to_the_second_order_of_the_time_step():
-    """Drag, and a Langevin group at 0 K: the force of LAMMPS is such that free atoms are as slow."""
+def test_friction_slows_atoms_as_in_lammps_to_the_order_of_the_time_step():
+    """Drag, and a Langevin group at 0 K: friction of LAMMPS is a force, of velocities half a kick behind."""
     atoms, differences = cluster(), []
     for fs, steps in ((4.0, 25), (2.0, 50)):
         acting = [Drag(400.0, on=range(30)), Langevin(1e-12, coupling_time=300.0, on=range(30, 60))]
@@ -131,5 +131,5 @@ def test_friction_slows_atoms_as_in_lammps_to_the_second_order_of_the_time_step(
         )
         theirs = lammps_nve(atoms, *PAIR, n_steps=steps, timestep=fs * units.FS, more=fixes)
         differences.append(np.abs(ours.velocities() - theirs.velocities).max())
-    assert differences[0] < 2e-3 * np.abs(atoms.get_velocities()).max()
-    assert differences[1] < 0.6 * differences[0]
+    assert differences[0] < 5e-3 * np.abs(atoms.get_velocities()).max()
+    assert differences[1] == pytest.approx(differences[0] / 2.0, rel=0.2)

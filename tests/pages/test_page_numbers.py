@@ -153,6 +153,38 @@ def test_row_has_the_number_of_the_result(page, row, expected):
     assert expected() in cells
 
 
+def drive_rows():
+    """Rows of the page of drives, of drives.json."""
+    floor, walls, found = (of("drives", key) for key in ("floor", "two_walls", "indentation"))
+    worst = max(one["force_eV_per_A"] for one in of("drives", "lammps").values())
+    rows = [["forces of eleven fixes of LAMMPS, largest difference", f"{worst:.1e} eV/Å", "0"]]
+    for name in ("langevin", "bussi"):
+        for group in ("hot", "cold"):
+            both = [of("drives", "baths", name, program, group) for program in ("taichimd", "lammps")]
+            ours, theirs = (with_error(one["power_eV_per_ps"], one["power_error"], 4) for one in both)
+            rows.append(
+                [f"{name} baths, power into the {group} group", f"{ours} eV/ps", f"{theirs} (LAMMPS)"]
+            )
+    height = with_error(floor["mean_height_A"], floor["mean_height_error"], 3)
+    push, weight = floor["force_on_floor_eV_per_A"], floor["weight_eV_per_A"]
+    between = with_error(walls["force_eV_per_A"], walls["error"], 4)
+    modulus = found["reduced_modulus_of_half_space_GPa"]
+    exact = found["elastic"]["reduced_modulus_GPa"]
+    return [
+        *rows,
+        ["gas on a floor, mean height", f"{height} Å", f"{floor['kT_over_mg_A']:.3f}"],
+        ["gas on a floor, force on the floor", f"{push:.3f} eV/Å", f"{weight:.3f}"],
+        ["gas between harmonic walls, force", f"{between} eV/Å", f"{walls['expected_eV_per_A']:.4f}"],
+        ["sphere on silicon (111), exponent", f"{found['exponent']:.2f}", "1.50"],
+        ["sphere on silicon (111), modulus E*", f"{modulus:.0f} GPa", f"{exact:.0f}"],
+    ]
+
+
+def test_the_page_of_drives_has_the_numbers_of_the_result():
+    shown = rows_between("docs/ensembles/drives.md", "## Evidence", "## What is refused")
+    assert list(shown)[1:] == drive_rows()
+
+
 def test_gpumd_beside_taichimd_is_as_the_result_says():
     rows = rows_between("docs/measurements/speed.md", "## GPUMD on the same card", "## GPUMD's benchmark")
     shown = [[cell.replace(",", "") for cell in cells[1:]] for cells in rows][1:]
