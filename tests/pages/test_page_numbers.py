@@ -126,6 +126,17 @@ NUMBERS = [
     (PHYSICS, "| `npt-scr`", lambda: with_error(*sampled("npt-scr"), 3)),
     (PHYSICS, "| `npt-mtk`", lambda: with_error(*sampled("npt-mtk"), 3)),
     (PHYSICS, "| `npt-berendsen`", lambda: with_error(*sampled("npt-berendsen"), 1)),
+    (
+        "docs/spectra.md",
+        "| from the heat",
+        lambda: with_error(*of("heat_flow", "conductance_of_baths_MW_per_m2K"), 1),
+    ),
+    (
+        "docs/spectra.md",
+        "| integral",
+        lambda: with_error(*of("heat_flow", "conductance_of_spectrum_MW_per_m2K"), 1),
+    ),
+    ("docs/spectra.md", "| the same", lambda: f"{of('heat_flow', 'conductance_of_current_MW_per_m2K'):.1f}"),
     (PHONONS, "| Stillinger-Weber", lambda: phonon("Stillinger-Weber", "gamma_THz")),
     (PHONONS, "| Tersoff 1988", lambda: phonon("Tersoff 1988", "ta_x_THz")),
     (PHONONS, "| Tersoff 1988", lambda: phonon("Tersoff 1988", "lo_x_THz")),
