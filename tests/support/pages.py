@@ -16,9 +16,9 @@ ROOT = Path(__file__).parents[2]
 PAGES = ["README.md", *sorted(str(file.relative_to(ROOT)) for file in (ROOT / "docs").rglob("*.md"))]
 NO_CODE = ("text", "math")
 TINY = {
-    "--time 20ps --equilibrate 4ps": "--time 200fs --equilibrate 20fs",
+    "--time 20ps --equilibrate 4ps": "--time 800fs --equilibrate 20fs",
     "--lengths 4nm,8nm,16nm --supercell 1 3 3 --runs 5 --time 200ps": "--lengths 2nm,3nm --supercell 1 2 2 "
-    "--runs 2 --equilibrate 20fs --time 400fs",
+    "--runs 2 --equilibrate 20fs --time 800fs",
     "--time 100ps --equilibrate 20ps": "--time 200fs --equilibrate 5fs --spectrum-window 20fs",
     "--time 10ps": "--steps 40",
     "--equilibrate 2ps": "--equilibrate 20fs",
@@ -36,8 +36,8 @@ TINY = {
     "--steps 500": "--steps 20",
     "taichimd run job.toml": "taichimd run job.toml --steps 40",
 }
-NOT_RUN = ("make ", "pip install ", "export ", ". .venv", "taichimd demo", "taichimd convert")
-"""Beginnings of commands; the demo is run in tests/doors/test_cli.py, convert in tests/io/test_gpumd.py."""
+NOT_RUN = ("make ", "pip install ", "export ", ". .venv", "taichimd demo")
+"""Beginnings of commands; the demo is run in tests/doors/test_cli.py."""
 
 
 def text_of(page):
