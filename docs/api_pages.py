@@ -137,6 +137,7 @@ GROUPS = {
                     "Angles",
                     "Flow",
                     "Profile",
+                    "Spectrum",
                 )
             ),
             "taichimd.estimators.average.Average",
