@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from ase import Atoms
@@ -13,6 +13,7 @@ from taichimd.core.errors import PropertyError, StructureError
 from taichimd.io.structures import hold_results
 from taichimd.program.results import NotCopied, Thermo
 from taichimd.settings.run import SETTINGS
+from taichimd.system.constraints import fix
 from taichimd.system.groups import Numbers
 
 if TYPE_CHECKING:
@@ -39,6 +40,23 @@ class SimulatedSystem(NotCopied):
         self.origin_fs = 0.0
         self.origin_step = self.last_step = 0
         self._terms: Any = None
+
+    @classmethod
+    def from_engine(cls, engine: "System", *, timestep: float | None = None) -> Self:
+        """The system of an engine whose state is already set.
+
+        Args:
+            engine: with positions and velocities.
+            timestep: fs; None: that of its force field.
+        """
+        self = cls.__new__(cls)
+        self._start(engine.forcefield.timestep if timestep is None else timestep)
+        self.engine = engine
+        self._structure = Atoms(
+            engine.symbols, positions=engine.positions(), pbc=engine.pbc, masses=engine.masses
+        )
+        fix(self._structure, engine.held)
+        return self
 
     @property
     def step(self) -> int:

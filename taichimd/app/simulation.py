@@ -28,7 +28,7 @@ from taichimd.io.structures import remarks
 from taichimd.program.batchable import called, errors_name
 from taichimd.program.results import NotCopied
 from taichimd.system.checks import require_atoms
-from taichimd.system.constraints import constrained, fix, wholly
+from taichimd.system.constraints import constrained, wholly
 from taichimd.system.groups import Groups, of_runs
 from taichimd.system.overlaps import notes_on_overlap
 
@@ -129,23 +129,6 @@ class Simulation(SimulatedSystem):
         return told + of_system(atoms, engine.forcefield, engine.ensemble, self.timestep)
 
     @classmethod
-    def from_engine(cls, engine: "System", *, timestep: float | None = None) -> "Simulation":
-        """A simulation of an engine whose state is already set.
-
-        Args:
-            engine: with positions and velocities.
-            timestep: fs; None: that of its force field.
-        """
-        self = cls.__new__(cls)
-        self._start(engine.forcefield.timestep if timestep is None else timestep)
-        self.engine = engine
-        self._structure = Atoms(
-            engine.symbols, positions=engine.positions(), pbc=engine.pbc, masses=engine.masses
-        )
-        fix(self._structure, engine.held)
-        return self
-
-    @classmethod
     def load(
         cls,
         path: str | Path,
@@ -185,9 +168,8 @@ class Simulation(SimulatedSystem):
                 engine and reader.
         """
         of_engine = {"backend": backend, "precision": precision, "decomposition": decomposition}
-        engine, settings, checkpoint, account = start_from(
-            path, forcefield, ensemble, {"timestep": timestep, **of_engine}, trust, groups, acting
-        )
+        given = forcefield, ensemble, {"timestep": timestep, **of_engine}, trust, groups, acting
+        engine, settings, checkpoint, account = start_from(path, *given)
         self = cls.from_engine(engine, timestep=settings.run.timestep)
         self.groups = {name: of_runs(runs) for name, runs in checkpoint.groups.items()}
         continue_clock(self, checkpoint)
@@ -239,13 +221,9 @@ class Simulation(SimulatedSystem):
         for remark in self.engine.forcefield.remarks_on_time(self.engine.n_atoms, steps, backend):
             warnings.warn(remark, TaichimdWarning, stacklevel=2)
         return run_loop(
-            self.engine,
-            [Watched(self, observers, samplers)],
-            steps,
-            every=every,
-            should_stop=should_stop,
+            self.engine, [Watched(self, observers, samplers)], steps, every=every, should_stop=should_stop,
             report_first=report_first,
-        )
+        )  # fmt: skip
 
     def observe(self, kinds: str, steps: int, every: int = 10, **options: Any) -> "Observations":
         """What `--observe` measures, as a sampler of the next run, `run(steps, samplers=[it])`.
@@ -340,15 +318,9 @@ class Simulations(NotCopied, Sequence[Simulation]):
         potential = load_forcefield(forcefield)
         potential.check_bounded()
         self.batch = Batch(
-            systems,
-            potential,
-            backend=backend,
-            precision=precision,
-            decomposition=decomposition,
-            ensembles=[one.ensemble for one in given],
-            fixed=fixed,
-            acting=of_each,
-        )
+            systems, potential, backend=backend, precision=precision, decomposition=decomposition,
+            ensembles=[one.ensemble for one in given], fixed=fixed, acting=of_each,
+        )  # fmt: skip
         self._each: list[Simulation] = []
         label = potential_label(forcefield)
         for member, atoms, own, groups_of_one in zip(self.batch.members, systems, given, named, strict=True):
@@ -426,15 +398,9 @@ class Simulations(NotCopied, Sequence[Simulation]):
             warnings.warn(f"{self.errors[number]}; the other systems continue", TaichimdWarning, stacklevel=4)
 
         result = run_loop(
-            self.batch,
-            watched,
-            steps,
-            every=every,
-            should_stop=should_stop,
-            report_first=report_first,
-            of_all=() if progress is None else (progress,),
-            stopped=stopped,
-        )
+            self.batch, watched, steps, every=every, should_stop=should_stop, report_first=report_first,
+            of_all=() if progress is None else (progress,), stopped=stopped,
+        )  # fmt: skip
         if not self.batch.alive:
             raise next(iter(self.errors.values()))
         return result
