@@ -56,7 +56,7 @@ class NearList:
         tuples: room for lists of tuples, or for the rows of a pair term alone.
         own: arrays of a term of passes.
         zeta_from: slots of a row from which bond orders need `zeta`.
-        apart: whether `partial` is an array for each component, which holds three times as many vectors.
+        by_component: whether `partial` is an array for each component, which holds three times as many vectors.
 
     Attributes:
         number: as given. near, kept, tuples, own: the arrays, as kernels take them.
@@ -75,13 +75,13 @@ class NearList:
         tuples: TupleRoom | PairRows,
         own: tuple[Any, ...] = (),
         zeta_from: int = 0,
-        apart: bool = False,
+        by_component: bool = False,
     ) -> None:
         self._state, self.number, self._kept = state, number, fields["kept"]
         self._cutoffs, self._pair_cutoffs = cutoffs, pair_cutoffs
         self.present = bool(fields["near"])
         self.near, self.kept, self.tuples = NearRows(width=row_width(1)), Kept(), tuples
-        self.own, self._zeta_from, self._apart = own, zeta_from, apart
+        self.own, self._zeta_from, self._by_component = own, zeta_from, by_component
         for name in self._kept & tables.keys():
             setattr(self.kept, name, state.table(tables[name]))
         if "moments" in self._kept:
@@ -160,10 +160,10 @@ class NearList:
         for name in kept:
             setattr(self.kept, name, None)
         size = rows * (4 + sum(each for _, each in kept.values()))
-        require(size, 3 * rows if kept and not self._apart else rows, what, FEWER)
+        require(size, 3 * rows if kept and not self._by_component else rows, what, FEWER)
         self.near.entries = array(ti.i32, rows, what, size, FEWER)
         for name, (dtype, _) in kept.items():
-            if name == "partial" and self._apart:
+            if name == "partial" and self._by_component:
                 self.kept.partial = tuple(array(term, rows, what, size, FEWER) for _ in range(3))
             else:
                 setattr(self.kept, name, array(dtype, rows, what, size, FEWER))

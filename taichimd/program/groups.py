@@ -142,7 +142,7 @@ def _near_list(state: State, group: Group, bound: Bound, zeta: int) -> NearList:
         tuples=tuples,
         own=_own(state, bound),
         zeta_from=0 if group.by_tuple.bodies else zeta,
-        apart=group.pages > 1,
+        by_component=group.pages > 1,
     )
 
 
