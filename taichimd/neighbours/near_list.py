@@ -56,7 +56,8 @@ class NearList:
         tuples: room for lists of tuples, or for the rows of a pair term alone.
         own: arrays of a term of passes.
         zeta_from: slots of a row from which bond orders need `zeta`.
-        by_component: whether `partial` is an array for each component, which holds three times as many vectors.
+        by_component: whether `partial` is an array for each component, which holds three times as many
+            vectors.
 
     Attributes:
         number: as given. near, kept, tuples, own: the arrays, as kernels take them.
