@@ -37,7 +37,6 @@ from taichimd.io.files import open_own, writing
 from taichimd.io.snapshot import FrameWriter, Snapshot
 from taichimd.system.constraints import fix
 
-SUFFIX = ".nc"
 PROGRAM = "taichimd"
 _SIZES = {"spatial": 3, "voigt": 6, "cell_spatial": 3, "cell_angular": 3, "label": 5, "nine": 9}
 _DAMAGED = (

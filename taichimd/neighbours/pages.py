@@ -32,11 +32,6 @@ def pages_for(n: int, width: int) -> int:
     return max(pages, 1)
 
 
-def most_width(n: int, pages: int) -> int:
-    """Slots of the longest rows that n atoms in so many pages can have."""
-    return PAGE // page_length(n, pages)
-
-
 def rows_in_pages(n: int, width: int, pages: int, what: str, size: int, cure: str) -> Any:
     """Rows of n atoms: an array, or a tuple of as many arrays as there are pages.
 

@@ -119,11 +119,6 @@ def keys() -> list[str]:
     return list(_ENTRIES)
 
 
-def doi_of(key: str) -> str:
-    """DOI of a method's paper."""
-    return _ENTRIES[key][-1]
-
-
 def bibtex(wanted: Iterable[str], potentials: Sequence[tuple[str, str | None]] = ()) -> str:
     """BibTeX of methods by their keys, of potentials, and of taichimd.
 

@@ -2,7 +2,6 @@
 
 import argparse
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -95,12 +94,6 @@ def compare(what: str, x: Any, v: Any, other_x: Any, other_v: Any) -> dict[str, 
         "within_1e-9": largest < BAR,
         "below_by": BAR / largest if largest > 0.0 else None,
     }
-
-
-def compare_files(one: Path, other: Path) -> list[dict[str, Any]]:
-    """The comparisons of two reference files, PD and TD."""
-    a, b = np.load(one), np.load(other)
-    return [compare(SHORT[d], a[f"x_{d}"], a[f"v_{d}"], b[f"x_{d}"], b[f"v_{d}"]) for d in DECOMPOSITIONS]
 
 
 def table(report: dict[str, Any]) -> str:

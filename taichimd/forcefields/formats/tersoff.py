@@ -34,8 +34,6 @@ FIELDS = (
     "beta", "lambda2", "B", "R", "D", "lambda1", "A",
 )  # fmt: skip
 """The numbers of an entry, in the file's order."""
-TWO_BODY_FIELDS = ("n", "beta", "lambda2", "B", "lambda1", "A")
-"""Those that only an entry with j == k gives."""
 
 _NOT_NEGATIVE = ("gamma", "c", "d", "n", "beta", "lambda2", "B", "R", "D", "lambda1", "A")
 
