@@ -13,7 +13,7 @@ from taichimd.core.markup import Html, element, facts, figure_picture, joined, t
 from taichimd.io.plots import thermo_figure, title_of
 from taichimd.io.thermo import read_thermo
 
-_MOST_SYSTEMS = 20
+_MAX_SYSTEMS = 20
 """Rows of the table of several systems."""
 
 
@@ -46,7 +46,7 @@ def simulation_html(simulation: Any) -> Html:
 def simulations_html(each: Sequence[Any]) -> Html:
     """A row for each of several systems."""
     rows = []
-    for number, one in enumerate(each[:_MOST_SYSTEMS]):
+    for number, one in enumerate(each[:_MAX_SYSTEMS]):
         try:
             now = one.thermo()
             found = [f"{now.temperature:.1f}", f"{now.potential / len(one.engine.symbols):.5f}"]
@@ -55,8 +55,8 @@ def simulations_html(each: Sequence[Any]) -> Html:
         rows.append([number, name_of(one), f"{one.step:,}", *found])
     header = ["", "system", "step", "temperature (K)", "potential energy (eV/atom)"]
     parts: list[Any] = [element("b", f"{len(each)} simulations in one launch"), table(header, rows)]
-    if len(each) > _MOST_SYSTEMS:
-        parts.append(element("p", f"The first {_MOST_SYSTEMS} of {len(each)} systems are shown."))
+    if len(each) > _MAX_SYSTEMS:
+        parts.append(element("p", f"The first {_MAX_SYSTEMS} of {len(each)} systems are shown."))
     return joined(parts)
 
 

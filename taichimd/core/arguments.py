@@ -35,7 +35,7 @@ from taichimd.core.launches import launches_of
 from taichimd.core.runtime import NAME, backend, ti
 from taichimd.core.warm_start import remember
 
-MOST_ARGUMENTS = 64 if NAME == "taichi" else 1024
+MAX_ARGUMENTS = 64 if NAME == "taichi" else 1024
 """Of one kernel, numbers included."""
 COMPILED_GRAPHS = NAME == "taichi"
 """Whether repeated calls, and on CUDA those of many arguments, are queued as compiled graphs."""
@@ -260,7 +260,7 @@ def fit(**arguments: Any) -> bool:
     flat: dict[str, Any] = {}
     for name, what in arguments.items():
         _passed(what, name, flat, {})
-    return len(flat) <= MOST_ARGUMENTS
+    return len(flat) <= MAX_ARGUMENTS
 
 
 def kernel(types: dict[str, Any], *, graph: bool = False, **arguments: Any) -> Callable[..., Kernel]:
@@ -286,10 +286,10 @@ def kernel(types: dict[str, Any], *, graph: bool = False, **arguments: Any) -> C
         flat: dict[str, Any] = {}
         tables: dict[str, type[Bundle]] = {}
         passed = [_passed(what, name, flat, tables) for name, what in arguments.items()]
-        if len(flat) > MOST_ARGUMENTS:
+        if len(flat) > MAX_ARGUMENTS:
             raise SettingsError(
                 f"too many arrays in one potential: {body.__name__} takes {len(flat)} arguments, {NAME} at "
-                f"most {MOST_ARGUMENTS}; set TAICHIMD_RUNTIME=quadrants, or keep fewer numbers with each atom"
+                f"most {MAX_ARGUMENTS}; set TAICHIMD_RUNTIME=quadrants, or keep fewer numbers with each atom"
             )
         known = {_word(field): _type(types, field) for field in flat.values()}
         source = _SOURCE.format(

@@ -27,7 +27,7 @@ from taichimd.ensembles.thermostats import layout as at
 from taichimd.system.cell import Cells
 from taichimd.system.constraints import directions, free_directions, wholly
 
-MOST_SUM = 2.0 ** (62 - at.ENERGY_BITS)
+MAX_SUM = 2.0 ** (62 - at.ENERGY_BITS)
 """eV: half of what sums of a barostat hold."""
 
 
@@ -267,10 +267,10 @@ class Bath:
             CapacityError: more than half of what they hold.
         """
         found = max(abs(virial), twice_kinetic)
-        if self.baths.moves_cell and not found < MOST_SUM:
+        if self.baths.moves_cell and not found < MAX_SUM:
             raise CapacityError(
                 f"{self.ensemble.name}: virial or kinetic energy of the whole system, {found:.2g} eV, is "
-                f"more than the {MOST_SUM:.2g} eV that the barostat's sums are made for; check pressure and "
+                f"more than the {MAX_SUM:.2g} eV that the barostat's sums are made for; check pressure and "
                 "bulk_modulus, relax the structure first, or use fewer atoms"
             )
 

@@ -14,7 +14,7 @@ from taichimd.core.runtime import DeviceFunction, in_double, ti
 from taichimd.ensembles.matrices import square
 from taichimd.neighbours.control import Control
 from taichimd.neighbours.sorted_atoms import BINS, LAYOUT, REACH
-from taichimd.system.cell import MOST_STRETCH, NEAR_LIST, ONLY, VERLET_LIST, taken_cells
+from taichimd.system.cell import MAX_STRETCH, NEAR_LIST, ONLY, VERLET_LIST, taken_cells
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def cell_functions(real: Any, moves: bool, batch: bool = False, deforms: bool = 
             cells.strain[2 * k + which] = m
             cells.lost[2 * k + which] = 0.5 * cells.reach[2 * k + which] * ti.sqrt(square(m))
         fit = 1
-        if not square(extra) <= MOST_STRETCH * MOST_STRETCH:
+        if not square(extra) <= MAX_STRETCH * MAX_STRETCH:
             fit = 0
         return fit
 

@@ -26,7 +26,7 @@ from taichimd.neighbours.masks import how_many_below
 from taichimd.neighbours.rows import NearRows, VerletRows, row_layout, slot
 from taichimd.system.state import Atoms
 
-MOST_SHARES = 32
+MAX_SHARES = 32
 """Of one atom."""
 LONG = 64
 """Slots of a row for which there is one share more."""
@@ -52,7 +52,7 @@ class Given(View):
 
 def shares_of(backend: str, n: int, width: int) -> int:
     """Shares of each of n atoms with rows of so many slots."""
-    return min(MOST_SHARES, max(1, width // LONG, ENOUGH // n)) if in_warps(backend) else 1
+    return min(MAX_SHARES, max(1, width // LONG, ENOUGH // n)) if in_warps(backend) else 1
 
 
 @cache

@@ -20,7 +20,7 @@ from taichimd.estimators.green_kubo import positive
 from taichimd.estimators.series import Array, Mean, finite
 from taichimd.estimators.structure import count_angles, mean_neighbours
 
-MOST_BONDS = 300
+MAX_BONDS = 300
 """Of an atom, on average: with more, angles of a few thousand atoms take minutes and all memory."""
 
 
@@ -75,7 +75,7 @@ def bond_structure(
     Raises:
         AnalysisError: shapes that do not fit, a length not above zero, more blocks than frames, numbers that
             are not finite, atoms on top of each other, no atom with two bonds, or more of them than anybody
-            can count: more than `MOST_BONDS` an atom.
+            can count: more than `MAX_BONDS` an atom.
     """
     positive(length=length, bins=bins)
     x, boxes, names = finite(positions, "positions", 3), finite(cells, "cells", 3), np.asarray(symbols)
@@ -87,9 +87,9 @@ def bond_structure(
     if not 1 <= blocks <= len(x):
         raise AnalysisError(f"{len(x)} frames make no {blocks} blocks; take fewer blocks or a longer run")
     around = mean_neighbours(Cell(boxes[0]).complete().array, pbc, x[0], float(length))
-    if around > MOST_BONDS:
+    if around > MAX_BONDS:
         raise AnalysisError(
-            f"bonds of {length:g} Å: about {around:.2g} around each atom, with images; expected {MOST_BONDS} "
+            f"bonds of {length:g} Å: about {around:.2g} around each atom, with images; expected {MAX_BONDS} "
             "or fewer: take a shorter bond length"
         )
     species = sorted(set(names.tolist()))

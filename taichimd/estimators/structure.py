@@ -29,7 +29,7 @@ class RadialDistribution:
     coordination: Mean
 
 
-MOST_PAIRS, MOST_NEIGHBOURS = 1e10, 1e5
+MAX_PAIRS, MAX_NEIGHBOURS = 1e10, 1e5
 """Distances of one frame, a minute on a CPU, or, if that is more, of each atom."""
 
 
@@ -42,11 +42,11 @@ def check_reach(n: int, volume: float, r_max: float) -> None:
         r_max: angstrom.
 
     Raises:
-        AnalysisError: more than `MOST_PAIRS` distances up to r_max, and `MOST_NEIGHBOURS` of each atom.
+        AnalysisError: more than `MAX_PAIRS` distances up to r_max, and `MAX_NEIGHBOURS` of each atom.
     """
     volume = max(abs(volume), 1e-6)
     pairs = n * n / volume * 4.0 / 3.0 * np.pi * r_max**3
-    most = max(MOST_PAIRS, n * MOST_NEIGHBOURS)
+    most = max(MAX_PAIRS, n * MAX_NEIGHBOURS)
     if pairs > most:
         raise AnalysisError(
             f"r_max = {r_max:g} Å: {n} atoms in {volume:.4g} Å3 have {pairs:.2g} distances up to it, "

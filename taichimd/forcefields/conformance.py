@@ -12,7 +12,7 @@ from taichimd.forcefields.contract import Array, ExternalPotential, PotentialRes
 
 STRAIN = 5e-4
 """Of the finite differences that a virial is compared with."""
-MOST_ATOMS = 8
+MAX_ATOMS = 8
 """Atoms whose forces are compared with finite differences."""
 SAME = 1e-8
 """Relative difference of results that count as the same."""
@@ -122,7 +122,7 @@ class _Conformance:
     def _check_forces(self, first: PotentialResult) -> None:
         n = len(self._x)
         most = self._tolerance * max(1.0, abs(first.forces).max())
-        for atom in sorted(self._random.permutation(n)[:MOST_ATOMS].tolist()):
+        for atom in sorted(self._random.permutation(n)[:MAX_ATOMS].tolist()):
             for axis in range(3):
 
                 def energy(by: float, at: tuple[int, int] = (atom, axis)) -> float:

@@ -56,7 +56,7 @@ NAMES = {
     "charges": "Zi Zj e^2", "screening1": "1/lambda1", "screening4": "1/lambda4", "cutoff": "rc",
     "strength": "B",
 }  # fmt: skip
-MOST_POWER = 15
+MAX_POWER = 15
 """Largest power that is made of squares."""
 
 
@@ -127,7 +127,7 @@ def Vashishta(file: str | Path) -> ForceField:  # noqa: N802 - reads as the forc
     """
     parsed = read_vashishta(library.find(file))
     pairs = pair_rows(parsed, _pair_row, _agree)
-    whole = all(row["eta"] in range(MOST_POWER + 1) for row in pairs.values())
+    whole = all(row["eta"] in range(MAX_POWER + 1) for row in pairs.values())
     disperses = any(row["W"] for row in pairs.values())
     angles = _angle_rows(parsed)
     quadratic = not any(row["C"] for row in angles.values())

@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from typing import Any
 
-MOST_BYTES = 2**28
+MAX_BYTES = 2**28
 """Of frames of all files that wait; each file may have one more."""
 
 
@@ -41,7 +41,7 @@ class Behind:
         Raises:
             TaichimdError: an earlier task has failed.
         """
-        while self._waiting and (self._waiting[0][0].done() or Behind._bytes_of_all + size > MOST_BYTES):
+        while self._waiting and (self._waiting[0][0].done() or Behind._bytes_of_all + size > MAX_BYTES):
             self._take_first()
         Behind._bytes_of_all += size
         self._waiting.append((_thread(os.getpid()).submit(self._do, task), size))

@@ -14,7 +14,7 @@ from taichimd.system.groups import Numbers
 _COLOURS = ("#c8402f", "#1f6fb4", "#3a8f4d", "#d28a1c", "#7b52a8", "#1aa3a3", "#b8478f", "#6b6b2f")
 _NONE = "#cfcfcf"
 _FORMATS = (".png", ".pdf", ".svg")
-_MOST_DOTS = 200_000
+_MAX_DOTS = 200_000
 
 
 def draw_groups(atoms: Atoms, groups: Mapping[str, Numbers], path: Path) -> None:
@@ -38,7 +38,7 @@ def draw_groups(atoms: Atoms, groups: Mapping[str, Numbers], path: Path) -> None
     of_atom = np.full(len(atoms), -1)
     for number, members in enumerate(groups.values()):
         of_atom[members] = number
-    shown = np.arange(len(atoms))[:: max(1, len(atoms) // _MOST_DOTS)]
+    shown = np.arange(len(atoms))[:: max(1, len(atoms) // _MAX_DOTS)]
     colours = np.array([*_COLOURS, _NONE])[np.where(of_atom < 0, len(_COLOURS), of_atom % len(_COLOURS))]
     figure = Figure(figsize=(11.0, 4.2), layout="constrained")
     spans = np.ptp(x, axis=0) + 2.0

@@ -18,7 +18,7 @@ from taichimd.system.frame import Frame
 from taichimd.system.state import State
 
 NEVER = 2**31 - 1
-MOST_BUILDS = 63
+MAX_BUILDS = 63
 """On the device, before the host looks how long lists last."""
 
 
@@ -111,7 +111,7 @@ class Lists:
     def builds_allowed(self) -> int:
         """Builds that a loop on the device may do before the host checks; more if skins are learnt."""
         # Where atoms can leave the bins, the host lays them out again.
-        allowed = self._trust if self.most_age == NEVER else MOST_BUILDS
+        allowed = self._trust if self.most_age == NEVER else MAX_BUILDS
         return allowed if self.verlet.periodic else 0
 
     def force_builds(self, every: int | None) -> None:
@@ -180,7 +180,7 @@ class Lists:
             grown = [near.grow(seen) for near in self.near]
             if not any(grown) and self.age and self.most_age == NEVER:
                 self.expected = 0.5 * (self.expected + self.age)
-                self._trust = min(2 * self._trust + 1, MOST_BUILDS)
+                self._trust = min(2 * self._trust + 1, MAX_BUILDS)
                 if self.skins.learn(self.age, seen.cuts):
                     self._set_limits()
                     self._trust = 0

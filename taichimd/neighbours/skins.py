@@ -34,19 +34,19 @@ BOND = Costs(0.1, 0.2, 3.0)
 QUEUED = Costs(0.15, 0.1, 0.6)
 """Terms with kernels of their own, such as ReaxFF, whose step costs as much as a build: of its loops the cut
 of the matrix alone reads the near list."""
-MOST_OUTER, MOST_OUTER_OF_QUEUED = 0.8, 0.3
+MAX_OUTER, MAX_OUTER_OF_QUEUED = 0.8, 0.3
 """Outer skin over cutoff. A longer one saves a step of queued terms less than a hundredth, and its rows cost
 memory: of water 4 kB an atom from 2.5 to 6 angstrom."""
 LEAST_OUTER = 0.05
 """Outer skin over cutoff below which lists that do not fit the memory are not made shorter."""
-MOST_INNER = 0.14
+MAX_INNER = 0.14
 """Inner skin over cutoff. Three-body potentials end between shells of neighbours: a near list that reaches
 the next shell is three times as long."""
-MOST_INNER_OF_BONDS = 0.1
+MAX_INNER_OF_BONDS = 0.1
 """The same of bond-order terms, which do something for every entry: all of a warp wait for the atom that has
 one more than its bonds. docs/decisions/008-skins-and-near-lists.md."""
 
-MOST_POWER = 4.0
+MAX_POWER = 4.0
 
 
 @dataclass
@@ -76,10 +76,10 @@ class Skins:
     queued: bool = False
 
     def __post_init__(self) -> None:
-        self._most_outer = (MOST_OUTER_OF_QUEUED if self.queued else MOST_OUTER) * self.cutoff
-        first = MOST_OUTER_OF_QUEUED if self.queued else 0.32 if self.near_list and not self.both else 0.13
+        self._most_outer = (MAX_OUTER_OF_QUEUED if self.queued else MAX_OUTER) * self.cutoff
+        first = MAX_OUTER_OF_QUEUED if self.queued else 0.32 if self.near_list and not self.both else 0.13
         self.outer = self.fixed or first * self.cutoff
-        most = MOST_INNER_OF_BONDS if self.bonds else MOST_INNER
+        most = MAX_INNER_OF_BONDS if self.bonds else MAX_INNER
         self.inners = np.linspace(0.02, most, 13) * self.cutoff
         self.inner = self.first_inner
 
@@ -149,7 +149,7 @@ class Skins:
         """The power p, from how many cuts a build has lasted; 1 where the two distances are alike."""
         if cuts < 2 or self.drift < 1.2 * self.near:
             return 1.0
-        return float(np.clip(np.log(cuts) / np.log(self.drift / self.near), 1.0, MOST_POWER))
+        return float(np.clip(np.log(cuts) / np.log(self.drift / self.near), 1.0, MAX_POWER))
 
 
 def _volume(x: np.ndarray) -> np.ndarray:

@@ -31,7 +31,7 @@ from taichimd.neighbours.sorted_atoms import (
 from taichimd.system.frame import Frame
 from taichimd.system.state import State
 
-MOST_IMAGES = 2**22
+MAX_IMAGES = 2**22
 """Longest table of image vectors: 100 MB in float64."""
 
 ENOUGH = 256_000
@@ -270,7 +270,7 @@ class VerletList:
         # Whole numbers of Python: the product of three large ones does not fit 64 bits.
         codes = 2 * self._systems * (prod(2 * m + 1 for m in most.tolist()) // 2) + 1
         shift_bits = max(codes - 1, 1).bit_length()
-        if codes > MOST_IMAGES or n > 2 ** (self._bits - shift_bits):
+        if codes > MAX_IMAGES or n > 2 ** (self._bits - shift_bits):
             if self._systems > 1:
                 raise CapacityError(
                     f"{self._systems} systems of {n} atoms in all, with periodic images up to "

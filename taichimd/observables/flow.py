@@ -15,7 +15,7 @@ from taichimd.io.analysis_files import curves
 from taichimd.observables.numbers import finding, plus_minus
 from taichimd.observables.observable import Result, RunObservable
 from taichimd.observables.observed_run import ObservedRun
-from taichimd.observables.samplers.bin_columns import BITS, MOST_GROUPS
+from taichimd.observables.samplers.bin_columns import BITS, MAX_GROUPS
 from taichimd.system.groups import Numbers
 
 
@@ -40,9 +40,9 @@ class Flow(RunObservable):
             raise SettingsError(
                 "observe = flow: there are no groups, baths of groups and drives; give --group, --bath"
             )
-        if len(self._groups) > MOST_GROUPS:
+        if len(self._groups) > MAX_GROUPS:
             raise SettingsError(
-                f"observe = flow: {len(self._groups)} groups, expected {MOST_GROUPS} at most; leave some out"
+                f"observe = flow: {len(self._groups)} groups, expected {MAX_GROUPS} at most; leave some out"
             )
         bits = np.zeros(engine.n_atoms, np.int32)
         for number, atoms in enumerate(self._groups.values()):

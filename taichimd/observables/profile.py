@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Lines = dict[str, tuple[Array, Array]]
-MOST_BINS = 4096
+MAX_BINS = 4096
 _AT_ONCE = 64
 """Samples that are added up on the device."""
 _LOW = 40
@@ -83,9 +83,9 @@ class Profile(RunObservable):
                 f"be normal to {plan.profile_axis}; choose another profile_axis"
             )
         bins = round(1.0 / np.linalg.norm(direction) / plan.profile_bin)
-        if bins > MOST_BINS:
+        if bins > MAX_BINS:
             raise SettingsError(
-                f"profile_bin = {plan.profile_bin:g}: makes {bins:,} bins, expected {MOST_BINS:,} at most"
+                f"profile_bin = {plan.profile_bin:g}: makes {bins:,} bins, expected {MAX_BINS:,} at most"
             )
 
     def sample(self, state: Any, energies: Any, virials: Any, centre: Any) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from taichimd.forcefields.base import ForceField
 
 ONE_SAMPLE = "no error: a count of one sample"
-MOST_SHOWN = 7
+MAX_SHOWN = 7
 """Species in the picture and the summary, the most frequent ones."""
 
 
@@ -66,15 +66,15 @@ class Species(RunObservable):
         table: dict[str, Array] = {"time_ps": self.run.plan.interval * np.arange(float(len(counts)))}
         table |= {formula: counts[:, k].astype(float) for k, formula in enumerate(formulas)}
         result, lines = Result([table], [], []), {}
-        for formula in formulas[:MOST_SHOWN]:
+        for formula in formulas[:MAX_SHOWN]:
             count = table[formula]
             lines[formula] = count, np.zeros(len(count))
             told = f"{count[0]:.0f} at the start, {count[-1]:.0f} at the end, at most {count.max():.0f}"
             result.rows.append((f"species {formula}", told))
             result.values[f"species_{formula}_first"] = finding(count[0], None, "1", note=ONE_SAMPLE)
             result.values[f"species_{formula}_last"] = finding(count[-1], None, "1", note=ONE_SAMPLE)
-        if len(formulas) > MOST_SHOWN:
-            result.rows.append(("", f"and {len(formulas) - MOST_SHOWN} rarer species in species.csv"))
+        if len(formulas) > MAX_SHOWN:
+            result.rows.append(("", f"and {len(formulas) - MAX_SHOWN} rarer species in species.csv"))
         result.panels.append(lambda axis: curves(axis, table["time_ps"], lines, "time (ps)", "molecules"))
         return result
 

@@ -38,7 +38,7 @@ from taichimd.system.checks import (
 FASTER = 1.2
 """Largest displacement in a step that lists bear which serve until they lack a pair, over that with the lists
 before."""
-MOST_AHEAD = 50
+MAX_AHEAD = 50
 """Steps that are queued before the host looks."""
 FIRST_AGE = 20.0
 """Steps that lists are expected to last, before there is experience."""
@@ -221,7 +221,7 @@ class ParallelEngine(NotCopied):
         while done < n_steps:
             # Steps that are queued behind the end of lists only exchange, and cost less than to look twice.
             most = max(self._expected + 1.0 - self._age, 0.15 * self._age, 2.0)
-            ahead = int(min(most, n_steps - done, MOST_AHEAD))
+            ahead = int(min(most, n_steps - done, MAX_AHEAD))
             done += self._steps(done, ahead, timestep, ends=done + ahead == n_steps)
         self._finish(ALL)
         self._device.last_kick(timestep)

@@ -23,10 +23,10 @@ from taichimd.system.state import State
 LEAST_MARGIN = 0.3
 """How far beyond the reach a process holds atoms at first, over the cutoff, at least. Atoms may move half of
 it until they are chosen anew, which takes as long as some steps."""
-OF_SLAB, MOST_MARGIN = 0.04, 1.0
+OF_SLAB, MAX_MARGIN = 0.04, 1.0
 """The same over the thickness of a slab, and at most over the cutoff: a thin slab with a wide margin has more
 atoms of others than own ones."""
-OF_SLAB_OF_PAIRS, MOST_MARGIN_OF_PAIRS = 0.1, 2.0
+OF_SLAB_OF_PAIRS, MAX_MARGIN_OF_PAIRS = 0.1, 2.0
 """The same of pair terms alone, which atoms of others cost little: nobody needs their rows."""
 IDLE_BUILD, IDLE_ATOMS = 12.0, 50_000
 """Steps' worth of time that a common build costs on a GPU besides the work, of so many atoms or fewer: hosts
@@ -41,7 +41,7 @@ def margin_of(cutoff: float, thickness: float, pairs: bool) -> float:
         thickness: of a slab, angstrom.
         pairs: whether there are pair terms alone.
     """
-    share, most = (OF_SLAB_OF_PAIRS, MOST_MARGIN_OF_PAIRS) if pairs else (OF_SLAB, MOST_MARGIN)
+    share, most = (OF_SLAB_OF_PAIRS, MAX_MARGIN_OF_PAIRS) if pairs else (OF_SLAB, MAX_MARGIN)
     return min(max(share * thickness, LEAST_MARGIN * cutoff), most * cutoff)
 
 

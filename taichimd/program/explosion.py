@@ -5,7 +5,7 @@ from typing import Any
 from taichimd.core.errors import BlowUpError
 from taichimd.ensembles.barostats.base import CURE_OF_CELLS
 from taichimd.ensembles.barostats.layout import RAN_AWAY
-from taichimd.system.cell import MOST_STRETCH
+from taichimd.system.cell import MAX_STRETCH
 
 _CURE = "use a smaller time step, or relax the structure first"
 
@@ -19,7 +19,7 @@ def of_step(engine: Any, atom: int, jump: float) -> BlowUpError:
         jump: how far atoms may go, angstrom.
     """
     if atom == RAN_AWAY:
-        what = f"the barostat changed the cell by more than {MOST_STRETCH:.0%} in one step"
+        what = f"the barostat changed the cell by more than {MAX_STRETCH:.0%} in one step"
         return exploded(engine.step, what, 0, CURE_OF_CELLS)
     return of_jump(engine, atom, jump)
 

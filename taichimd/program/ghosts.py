@@ -23,7 +23,7 @@ from taichimd.enumerate.reproducible_sum import ALL, FORCE
 from taichimd.enumerate.terms import NEIGHBOUR_SUM, ByTuple
 from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.bound import Bound
-from taichimd.neighbours.skins import MOST_INNER
+from taichimd.neighbours.skins import MAX_INNER
 from taichimd.program.decomposition import by_tuple, choose
 from taichimd.program.device import Device
 from taichimd.program.groups import Choice
@@ -237,7 +237,7 @@ def rows_reach(bound: Bound, by_tuple: ByTuple) -> float:
     if not bound.terms.many_body:
         return pairs
     # Rows hold what is beyond the cutoff by a skin, too, and each entry looks for its reverse.
-    return max(float(bound.near_cutoffs.max() + MOST_INNER * bound.cutoffs.max()), pairs)
+    return max(float(bound.near_cutoffs.max() + MAX_INNER * bound.cutoffs.max()), pairs)
 
 
 def _check_finite(positions: Array) -> None:

@@ -25,7 +25,7 @@ from taichimd.core.host_copies import on_host
 from taichimd.core.runtime import ti
 from taichimd.program.totals import COLUMNS
 
-MOST_ROWS, MOST_BYTES = 16, 2**24
+MAX_ROWS, MAX_BYTES = 16, 2**24
 """Of rows that wait on the device."""
 AT_A_TIME = 2
 """Rows that are reported while the device does the steps to the next row: those that wait become fewer."""
@@ -73,7 +73,7 @@ class RowRoom:
         self.names = ("totals", "stress") if systems.baths.moves_cell else ("totals",)
         pieces = systems.device.pieces
         size = 8 * pieces * sum(COLUMNS[name] for name in self.names)
-        self.rows = rows = max(1, min(MOST_ROWS, MOST_BYTES // size))
+        self.rows = rows = max(1, min(MAX_ROWS, MAX_BYTES // size))
         self._sums = {name: ti.ndarray(ti.f64, rows * pieces * COLUMNS[name]) for name in self.names}
         if self._keeps:
             arrays, cells = self._baths.arrays, self._cells.arrays

@@ -28,7 +28,7 @@ PARTS = COLUMNS | {"heat": 13}
 
 SPLIT = 128
 """Numbers in a column from which on splitting them takes less time than `math.fsum`."""
-MOST_PARTS, MOST_EXPONENT = 8, 1000
+MAX_PARTS, MAX_EXPONENT = 8, 1000
 """Of a number that is split, and of a power of two that is far from the largest number."""
 VOIGT = ((0, 1, 2, 1, 0, 0), (0, 1, 2, 2, 2, 1))
 
@@ -238,9 +238,9 @@ def column_sums(values: NDArray[np.float64]) -> list[float]:
     if len(values) < SPLIT or not np.isfinite(values).all():
         return [fsum(column) for column in values.T.tolist()]
     rest, parts = values, list[NDArray[np.float64]]()
-    while rest.any() and len(parts) < MOST_PARTS:
+    while rest.any() and len(parts) < MAX_PARTS:
         exponents = np.frexp(np.abs(rest).max(axis=0))[1] + len(values).bit_length() + 1
-        if exponents.max() > MOST_EXPONENT:
+        if exponents.max() > MAX_EXPONENT:
             break
         large = np.ldexp(1.0, exponents)
         rounded = (large + rest) - large

@@ -22,9 +22,9 @@ from taichimd.core.units import GPA
 from taichimd.system.frame import Frame
 
 SHAPES = ("isotropic", "orthorhombic", "full")
-MOST_STRAIN = 0.02
+MAX_STRAIN = 0.02
 """Largest change of a component of F in one step."""
-LEAST_STRETCH, MOST_STRETCH = 0.3, 3.0
+LEAST_STRETCH, MAX_STRETCH = 0.3, 3.0
 """Of any length, against the start: beyond lies no relaxation of a solid."""
 
 
@@ -115,13 +115,13 @@ class CellFreedom:
         old = self.deformation
         velocity = keep * self._velocity + push * self._force
         change = (dt * velocity - back * self._velocity) / self._scale
-        part = min(1.0, MOST_STRAIN / max(float(np.abs(change).max()), 1e-300))
+        part = min(1.0, MAX_STRAIN / max(float(np.abs(change).max()), 1e-300))
         self._velocity = part * velocity
         self.deformation = old + part * change
         stretches = np.linalg.eigvalsh(self.deformation)
         # A comparison with NaN is false.
-        if not (stretches[0] > LEAST_STRETCH and stretches[-1] < MOST_STRETCH):
-            what = "exploded" if stretches[-1] >= MOST_STRETCH else "collapsed"
+        if not (stretches[0] > LEAST_STRETCH and stretches[-1] < MAX_STRETCH):
+            what = "exploded" if stretches[-1] >= MAX_STRETCH else "collapsed"
             worst = stretches[-1] if what == "exploded" else stretches[0]
             raise RelaxationError(
                 f"the cell has {what}: a length is {worst:.2g} times what it was at the start; look at the "

@@ -18,7 +18,7 @@ from taichimd.program.stepping import SteppedSystems
 from taichimd.relaxation import kernels as k
 from taichimd.relaxation.cell import CellFreedom
 
-MOST_MOVE = 0.2
+MAX_MOVE = 0.2
 """Angstrom that an atom may move in a step."""
 BATCH, LAST_BATCH, NEAR_END = 10, 2, 3.0
 """Steps queued before the host looks; close to the end, where the largest force is below NEAR_END times its
@@ -203,7 +203,7 @@ class Fire:
 
     def _move(self) -> None:
         device = self._device
-        device.launch(self._kernels.move, device.system(), self._arrays, MOST_MOVE)
+        device.launch(self._kernels.move, device.system(), self._arrays, MAX_MOVE)
 
     def _look(self, totals: Array) -> list[Look]:
         tally = self._arrays.tally.to_numpy().reshape(-1, k.TALLY_SIZE)

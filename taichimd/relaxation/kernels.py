@@ -57,7 +57,7 @@ DEFORM_SIZE = 31
 
 FIRST_DT = 0.1
 """In angstrom/sqrt(eV). For unit masses and stiffness k (eV/angstrom^2) a step must be below 2/sqrt(k)."""
-MOST_DT, LEAST_DT = 10.0 * FIRST_DT, 0.02 * FIRST_DT
+MAX_DT, LEAST_DT = 10.0 * FIRST_DT, 0.02 * FIRST_DT
 FIRST_ALPHA = 0.25
 DELAY = 20
 SUMS = 4
@@ -172,7 +172,7 @@ def fire_kernels(real: Any, near_list: bool, deforming: bool, blocks: int) -> Fi
             if power > 0.0:
                 tally[at + DOWNHILL] = tally[at + DOWNHILL] + 1
                 if tally[at + DOWNHILL] > DELAY:
-                    fire[of + DT] = ti.min(1.1 * fire[of + DT], MOST_DT)
+                    fire[of + DT] = ti.min(1.1 * fire[of + DT], MAX_DT)
                     fire[of + ALPHA] = 0.99 * fire[of + ALPHA]
                 kept = 1.0
                 rate2 = speed2 + 2.0 * fire[of + DT] * power

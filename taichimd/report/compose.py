@@ -15,9 +15,9 @@ from taichimd.report.page import document
 from taichimd.report.part import Part
 from taichimd.settings.run import SETTINGS
 
-MOST_VIEWS = 6
+MAX_VIEWS = 6
 """3D views of a page: a browser has few WebGL contexts, and each view adds its positions to the page."""
-_MOST_LINES = 8
+_MAX_LINES = 8
 _DRAWN = {".png": "png", ".svg": "svg"}
 
 
@@ -66,9 +66,9 @@ class _Views:
     def of(self, part: Part) -> Html:
         if part.trajectory is None:
             return Html("")
-        if self.drawn >= MOST_VIEWS:
+        if self.drawn >= MAX_VIEWS:
             return paragraph(
-                f"A page has {MOST_VIEWS} 3D views at most; taichimd view {part.trajectory} shows this one."
+                f"A page has {MAX_VIEWS} 3D views at most; taichimd view {part.trajectory} shows this one."
             )
         try:
             shown = shown_frames(part.trajectory)
@@ -90,14 +90,14 @@ def _comparison(parts: Sequence[Part]) -> Html:
         rows.append([name, *shown])
     rows.insert(0, ["end", *(one.status for one in own)])
     found: list[Any] = []
-    if len(own) <= _MOST_LINES:
+    if len(own) <= _MAX_LINES:
         found += [table(["", *(one.name for one in own)], rows), paragraph("Values that differ are bold.")]
-    together = side_by_side({one.name: one.charts for one in own[:_MOST_LINES] if one.charts})
+    together = side_by_side({one.name: one.charts for one in own[:_MAX_LINES] if one.charts})
     together = [one for one in together if len(one.series) > 1]
     if together:
         found += [charts(together, "together"), _hint()]
-        if len(own) > _MOST_LINES:
-            found.append(paragraph(f"The charts have the first {_MOST_LINES} of {len(own)} calculations."))
+        if len(own) > _MAX_LINES:
+            found.append(paragraph(f"The charts have the first {_MAX_LINES} of {len(own)} calculations."))
     return section("Side by side", *found) if found else Html("")
 
 

@@ -28,7 +28,7 @@ _PARTS: dict[str, Callable[[str, Path, Mapping[str, Any]], Part]] = {
     "analysis.json": analysis_part,
     "validation.json": validation_part,
 }
-_MOST_RUNS = 200
+_MAX_RUNS = 200
 _SHOWN_COLUMNS = 14
 
 
@@ -62,7 +62,7 @@ def parts_of(given: Path) -> list[Part]:
             f"{folder} holds no calculation of taichimd: expected {', '.join(RECORDS[:-1])} or "
             f"{RECORDS[-1]} in it; give the --output of a command such as taichimd run"
         )
-    return [part for one in inside[:_MOST_RUNS] for part in parts_of(one)]
+    return [part for one in inside[:_MAX_RUNS] for part in parts_of(one)]
 
 
 def _part(name: str, folder: Path, record: str) -> Part:
@@ -128,9 +128,9 @@ def _sweep(name: str, folder: Path) -> list[Part]:
         )
     whole.pictures = [file for kind in ("png", "svg") if (file := folder / f"batch.{kind}").is_file()]
     whole.commands = [f"taichimd run --restart {name}"]
-    parts = [_part(os.path.join(name, one), folder / one, "run.json") for one in begun[:_MOST_RUNS]]
-    if len(begun) > _MOST_RUNS:
-        whole.notes.append(f"{_MOST_RUNS} of {len(begun)} runs are shown; give the folders of others")
+    parts = [_part(os.path.join(name, one), folder / one, "run.json") for one in begun[:_MAX_RUNS]]
+    if len(begun) > _MAX_RUNS:
+        whole.notes.append(f"{_MAX_RUNS} of {len(begun)} runs are shown; give the folders of others")
     return [whole, *parts]
 
 

@@ -19,7 +19,7 @@ from taichimd.io.images import each_image
 from taichimd.io.structures import read_noted
 from taichimd.report.groups import groups_of
 
-MOST_ATOMS, MOST_FRAMES = 20_000, 100
+MAX_ATOMS, MAX_FRAMES = 20_000, 100
 """Of a picture: more would make a page that a browser cannot turn smoothly."""
 _SEED = 1
 _LINE_END = 10
@@ -116,14 +116,14 @@ def _of_atoms(atoms: Any, label: str) -> _Frame:
 
 def _kept(n_atoms: int) -> NDArray[np.int64]:
     """Numbers of the atoms that are shown, rising; the same ones in every frame."""
-    if n_atoms <= MOST_ATOMS:
+    if n_atoms <= MAX_ATOMS:
         return np.arange(n_atoms)
-    return np.sort(np.random.default_rng(_SEED).choice(n_atoms, MOST_ATOMS, replace=False))
+    return np.sort(np.random.default_rng(_SEED).choice(n_atoms, MAX_ATOMS, replace=False))
 
 
 def _chosen(total: int) -> list[int]:
     """Numbers of the frames that are shown: the first, the last, and others at equal intervals."""
-    return np.unique(np.linspace(0, total - 1, min(total, MOST_FRAMES)).round().astype(int)).tolist()
+    return np.unique(np.linspace(0, total - 1, min(total, MAX_FRAMES)).round().astype(int)).tolist()
 
 
 def _of_text(path: Path, notes: list[str]) -> tuple[list[_Frame], int, int]:
@@ -263,7 +263,7 @@ def _of_any(
             last = _Frame(image.symbols[kept], image.positions[kept], image.cell, image.pbc, label)
             if (total - 1) % stride == 0:
                 frames.append(last)
-            if len(frames) > 2 * MOST_FRAMES:
+            if len(frames) > 2 * MAX_FRAMES:
                 frames, stride = frames[::2], 2 * stride
     except StructureError:
         if not total:

@@ -9,7 +9,7 @@ from taichimd.sampling.local_terms import Local
 
 BLOCK = 256
 """Threads of a block."""
-MOST_BLOCKS = 1024
+MAX_BLOCKS = 1024
 """More than a large GPU has at a time."""
 
 

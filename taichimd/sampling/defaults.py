@@ -11,7 +11,7 @@ from taichimd.sampling.settings import MCSettings
 
 ROWS = 200
 """Rows of the table that a run has at least, if it has as many sweeps."""
-MOST_SWEEPS = {SINGLE: 10, ALL: 100}
+MAX_SWEEPS = {SINGLE: 10, ALL: 100}
 """Sweeps between rows, at most: moves of all atoms need more sweeps to an independent configuration."""
 FRAMES_EVERY = 100
 
@@ -38,7 +38,7 @@ def completed(settings: MCSettings, forcefield: ForceField, atoms: Atoms) -> tup
         )
     elif equilibration == 0:
         notes.append("no equilibration: step sizes are not tuned (--equilibration SWEEPS tunes them)")
-    every = settings.every or min(max(1, sweeps // ROWS), MOST_SWEEPS[moves])
+    every = settings.every or min(max(1, sweeps // ROWS), MAX_SWEEPS[moves])
     return replace(
         settings,
         moves=moves,

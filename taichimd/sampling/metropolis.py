@@ -30,7 +30,7 @@ RATES = ("moves", "volume_moves", "exchanges")
 """Attributes of a chain that a checkpoint has."""
 WINDOW = {ALL: 40, SINGLE: 5}
 """Sweeps from one tuning of the displacements to the next; of volumes it is that of ALL."""
-MOST_VOLUME_STEP = 0.3
+MAX_VOLUME_STEP = 0.3
 
 
 @dataclass(kw_only=True, eq=False)
@@ -143,7 +143,7 @@ class Metropolis:
         if last or self.step % WINDOW[self.kind] == 0:
             self.moves.tune(self.most_move)
         if last or self.step % WINDOW[ALL] == 0:
-            self.volume_moves.tune(MOST_VOLUME_STEP)
+            self.volume_moves.tune(MAX_VOLUME_STEP)
 
 
 def exponential(x: float) -> float:

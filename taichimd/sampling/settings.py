@@ -21,7 +21,7 @@ VolumeMove = Annotated[
     float, Field(gt=0, le=1.0), Values("a number above 0, at most 1 (change of ln V)", option=float)
 ]
 SomeSweeps = Annotated[
-    int, Field(ge=0, le=types.MOST_STEPS), Values("a whole number, 0 or more (sweeps)", "sweeps", option=int)
+    int, Field(ge=0, le=types.MAX_STEPS), Values("a whole number, 0 or more (sweeps)", "sweeps", option=int)
 ]
 
 VOLUME_MOVES = {"nvt": False, "npt": True}

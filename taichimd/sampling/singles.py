@@ -13,7 +13,7 @@ from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.bound import Bound
 from taichimd.forcefields.contribution import ALL_PAIRS
 from taichimd.program.device import Device
-from taichimd.sampling.block_room import MOST_BLOCKS, Room, in_blocks, room_for, threads_of_cell
+from taichimd.sampling.block_room import MAX_BLOCKS, Room, in_blocks, room_for, threads_of_cell
 from taichimd.sampling.board import Boards
 from taichimd.sampling.local_terms import Local, locals_of
 from taichimd.sampling.sequence import InSequence
@@ -89,7 +89,7 @@ class SingleMoves:
         device, boards = self._device, self._boards
         groups = boards.size
         if self._shared:
-            groups = min(groups, max(MOST_BLOCKS // self._systems, 1))
+            groups = min(groups, max(MAX_BLOCKS // self._systems, 1))
             self._reserve(max(one.width for one in rows), groups * self._systems)
         threads = self._systems * groups * threads_of_cell(self._terms, self._backend)
         for turn in range(boards.turns):

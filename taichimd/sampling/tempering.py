@@ -23,7 +23,7 @@ from taichimd.program.batchable import why_not_batchable
 from taichimd.sampling.chain import MonteCarlo, system_atoms
 from taichimd.sampling.sweep import Group
 
-MOST_ATOMS = 300_000
+MAX_ATOMS = 300_000
 """Of all chains of a group: with more, each of them keeps a device busy, and lists of all take memory."""
 
 
@@ -95,7 +95,7 @@ def can_share(chains: Sequence[MonteCarlo]) -> bool:
         len(chains) > 1
         and len({one.forcefield.describe(one.symbols)["fingerprint"] for one in chains}) == 1
         and len(kinds) == 1
-        and sum(one.n_atoms for one in chains) <= MOST_ATOMS
+        and sum(one.n_atoms for one in chains) <= MAX_ATOMS
         and why_not_batchable(chains[0].forcefield) is None
     )
 

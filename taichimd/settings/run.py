@@ -231,9 +231,9 @@ class LengthSettings(Settings, topic="run"):
         if self.time is None:
             return self.steps
         steps = types.parse_time(self.time) / self.timestep
-        if steps > types.MOST_STEPS:
+        if steps > types.MAX_STEPS:
             many = f"{steps:.2g} steps of {self.timestep:g} fs"
-            raise mistake(f"time {self.time!r} takes {many}; expected {types.MOST_STEPS:.0e} at most")
+            raise mistake(f"time {self.time!r} takes {many}; expected {types.MAX_STEPS:.0e} at most")
         if round(steps) < 1:
             raise mistake(f"time {self.time!r} is shorter than the time step of {self.timestep:.15g} fs")
         return round(steps)

@@ -19,7 +19,7 @@ from taichimd.forcefields.spec import split_spec
 _TIME_FS = {"fs": 1.0, "ps": 1.0e3, "ns": 1.0e6, "us": 1.0e9}
 _TIME = re.compile(r"\s*([0-9.]+(?:[eE][-+]?[0-9]+)?)\s*(fs|ps|ns|us)\s*")
 
-MOST_STEPS = 10**15
+MAX_STEPS = 10**15
 """Of a run: centuries of computing, and time in fs still has its last digit."""
 PER_ATOM = ("energy", "virial")
 """What frames can have of each atom, besides positions, velocities and forces."""
@@ -222,7 +222,7 @@ GroupNames = Annotated[str, Values("names of groups with commas between, or all"
 Time = Annotated[str, Values(TIME_EXPECTED, "time")]
 Steps = Annotated[
     int,
-    Field(gt=0, le=MOST_STEPS),
+    Field(gt=0, le=MAX_STEPS),
     Values("a whole number above 0, at most 1e15 (steps)", "steps", option=int),
 ]
 Count = Annotated[int, Field(gt=0), Values("a whole number above 0", option=int)]

@@ -16,7 +16,7 @@ from taichimd.core.runtime import ti
 from taichimd.system.frame import Frame, make_frame
 
 NEAR_LIST, VERLET_LIST = 0, 1
-MOST_STRETCH = 0.05
+MAX_STRETCH = 0.05
 """Largest change of the cell in a step: beyond, the run is stopped."""
 ONLY = 0
 """Number of the system."""
@@ -172,7 +172,7 @@ class Cells:
     def run_away(self) -> list[int]:
         """Numbers of the systems whose cell changes too much in the drift that comes next, or is over."""
         sizes = np.sqrt(np.square(self.read("stretch")).sum(axis=(1, 2)))
-        return [int(k) for k in np.flatnonzero(~(sizes <= MOST_STRETCH))]
+        return [int(k) for k in np.flatnonzero(~(sizes <= MAX_STRETCH))]
 
     def state(self, number: int) -> list[float]:
         """Vectors, B - 1 and C of a cell, for a checkpoint; waits for the device."""

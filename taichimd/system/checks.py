@@ -12,7 +12,7 @@ from taichimd.core.scalars import is_number, is_whole
 from taichimd.estimators.structure import mean_neighbours
 from taichimd.system.frame import Frame
 
-MOST_OF_PAIRS, MOST_OF_ANGLES = 1_000_000, 3_000
+MAX_OF_PAIRS, MAX_OF_ANGLES = 1_000_000, 3_000
 """Neighbours of an atom within the cutoff, of pair and three-body terms: more take hours a step."""
 COARSEST = 1e-3
 """Angstrom: forces of bonds then come out with errors of a hundredth."""
@@ -166,7 +166,7 @@ def check_images(name: str, cutoff: float, pbc: NDArray[np.bool_]) -> None:
 def check_neighbours(cutoff: float, many_body: bool, frame: Frame, positions: Array) -> None:
     """Not so many neighbours that a step would take hours, or a SettingsError: a length in the wrong unit."""
     found = mean_neighbours(frame.vectors, frame.pbc, positions, cutoff) if cutoff else 0.0
-    most = MOST_OF_ANGLES if many_body else MOST_OF_PAIRS
+    most = MAX_OF_ANGLES if many_body else MAX_OF_PAIRS
     if found > most:
         raise SettingsError(
             f"the cutoff of {cutoff:.4g} angstrom reaches about {found:.2g} neighbours of each atom, "

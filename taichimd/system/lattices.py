@@ -12,7 +12,7 @@ from taichimd.core.errors import SettingsError
 
 DIAMOND_BONDS = ((1, 1, 1), (1, -1, -1), (-1, 1, -1), (-1, -1, 1))
 """From an atom of the first face-centred cubic lattice of diamond to its neighbours, quarters of a cell."""
-MOST_ATOMS = 2**27
+MAX_ATOMS = 2**27
 HEIGHT = 20.0
 """Of the cell of a sheet, angstrom; it is not periodic in that direction."""
 
@@ -110,7 +110,7 @@ def build_lattice(
     if name not in LATTICES:
         raise SettingsError(f"no lattice '{name}', expected one of {', '.join(LATTICES)}")
     lattice = LATTICES[name]
-    most = int((MOST_ATOMS / lattice.atoms) ** (1 / (2 if lattice.flat else 3)))
+    most = int((MAX_ATOMS / lattice.atoms) ** (1 / (2 if lattice.flat else 3)))
     if not 1 <= cells <= most:
         raise SettingsError(f"cells is {cells}, expected 1 to {most} in each direction")
     symbols = lattice.elements if elements is None else tuple(elements)

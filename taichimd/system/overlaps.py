@@ -14,9 +14,9 @@ TOO_CLOSE = 0.5
 """Share of the sum of two covalent radii: no bond is so short, nor do atoms of a hot liquid come so near."""
 ONE_PLACE = 0.01
 """Angstrom within which two atoms are one that stands in the file twice."""
-_MOST_IMAGES = 3
+_MAX_IMAGES = 3
 """Cells next to the first one, along an axis, that are looked at: a cell so thin is an overlap itself."""
-_SAMPLE, _MOST_PAIRS = 1000, 20
+_SAMPLE, _MAX_PAIRS = 1000, 20
 """Atoms that are looked at first; if they have more neighbours so close, only the nearest of each counts."""
 
 
@@ -49,7 +49,7 @@ def closest(atoms: Atoms) -> Overlap | None:
         return None
     tree = cKDTree(places, balanced_tree=False, compact_nodes=False)
     sample = places[:: max(len(places) // _SAMPLE, 1)]
-    if tree.query_ball_point(sample, reach, return_length=True).mean() > _MOST_PAIRS:
+    if tree.query_ball_point(sample, reach, return_length=True).mean() > _MAX_PAIRS:
         distances, others = tree.query(places, k=2)
         first, apart = np.arange(len(places)), distances[:, 1]
         second = np.where(others[:, 1] == first, others[:, 0], others[:, 1])
@@ -77,7 +77,7 @@ def _with_images(atoms: Atoms, reach: float) -> tuple[NDArray[np.float64], NDArr
     for axis in np.flatnonzero(atoms.pbc):
         layer = reach * float(np.linalg.norm(inverse[:, axis]))  # of the cell, as a part of its height
         pieces, numbers = [parts], [own]
-        for shift in range(1, min(int(np.ceil(layer)), _MOST_IMAGES) + 1):
+        for shift in range(1, min(int(np.ceil(layer)), _MAX_IMAGES) + 1):
             for sign in (-shift, shift):
                 moved = parts[:, axis] + sign
                 near = (moved >= -layer) & (moved < 1.0 + layer)

@@ -44,7 +44,7 @@ from taichimd.transport.spectra import Spectral, spectral
 
 BUSY = 64_000
 """Atoms that keep a GPU busy: runs of fewer go together."""
-MOST_ATOMS = 2**27
+MAX_ATOMS = 2**27
 """Of a supercell: more have no number in a list."""
 
 
@@ -322,8 +322,8 @@ def supercell(atoms: Atoms, settings: KappaSettings, cells: tuple[int, int, int]
     n = len(atoms) * prod(cells)
     if n < 2:
         raise StructureError("a single atom conducts no heat; give a --supercell, such as 4 4 4")
-    if n > MOST_ATOMS:
-        raise StructureError(f"supercell = {cells} makes {n:,} atoms; expected {MOST_ATOMS:,} at most")
+    if n > MAX_ATOMS:
+        raise StructureError(f"supercell = {cells} makes {n:,} atoms; expected {MAX_ATOMS:,} at most")
     system = atoms.copy()
     if not nemd:
         system.set_constraint()

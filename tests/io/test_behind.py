@@ -23,7 +23,7 @@ def test_what_is_put_is_done_in_order_and_elsewhere():
 
 def test_a_slow_disk_makes_the_run_wait(monkeypatch):
     """At most the bytes of the queue wait; one piece more may be on its way."""
-    monkeypatch.setattr(behind, "MOST_BYTES", 100)
+    monkeypatch.setattr(behind, "MAX_BYTES", 100)
     waiting, most, mine = [], [], Behind()
 
     def task():

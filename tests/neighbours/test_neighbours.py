@@ -14,7 +14,7 @@ from taichimd.core.runtime import backend
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.forcefields.load import load_forcefield
 from taichimd.neighbours import rows
-from taichimd.neighbours.verlet_list import MOST_IMAGES
+from taichimd.neighbours.verlet_list import MAX_IMAGES
 from taichimd.program.engine import Engine
 from taichimd.system.frame import make_frame
 
@@ -136,7 +136,7 @@ def random_cell(seed, n):
 def assert_complete_or_refused(positions, cell, pbc, radius):
     """A list is complete, or refused for more images than entries can name. Returns whether it is there."""
     entries = np.array([entry[2:] for part in brute_force(positions, cell, pbc, radius) for entry in part])
-    fits = not len(entries) or np.prod(2 * np.abs(entries).max(0) + 1) <= MOST_IMAGES
+    fits = not len(entries) or np.prod(2 * np.abs(entries).max(0) + 1) <= MAX_IMAGES
     if fits:
         assert_complete(positions, cell, pbc, radius)
     else:

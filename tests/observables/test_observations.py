@@ -198,7 +198,7 @@ def test_sums_are_those_of_numpy_and_tables_those_of_the_estimators():
 def test_samples_wait_on_the_device_and_none_is_lost(monkeypatch):
     from taichimd.observables.samplers import sum_series
 
-    monkeypatch.setattr(sum_series, "MOST_SAMPLES", 7)
+    monkeypatch.setattr(sum_series, "MAX_SAMPLES", 7)
     simulation = Simulation(bulk("Ar", a=5.6, cubic=True) * 3, ARGON, temperature=100.0, backend="cpu")
     observations = Observations(simulation.engine, make_plan(("heat",), 0, 20, 1.0, 1))
     seen = []

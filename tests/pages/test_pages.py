@@ -39,7 +39,7 @@ ONE_PROGRAM = ("docs/howto/error_bars.md", "docs/howto/phonons.md")
 """Pages whose blocks of Python continue with the names of the blocks before."""
 SHORT = ("README.md", "docs/tutorial.md")
 """Pages whose blocks run in `make test`, too."""
-MOST_LINES = {"README.md": 120, "docs/python.md": 210}
+MAX_LINES = {"README.md": 120, "docs/python.md": 210}
 OTHER_PAGES = [
     "CHANGELOG.md",
     "CONTRIBUTING.md",
@@ -169,7 +169,7 @@ def test_links_lead_somewhere(page):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_pages_are_short_and_name_results_that_exist(page):
-    assert 3 < len(text_of(page).splitlines()) <= MOST_LINES.get(page, 199)
+    assert 3 < len(text_of(page).splitlines()) <= MAX_LINES.get(page, 199)
     for name in results_of(page):
         assert any(RESULTS.glob(name)), f"{page} names {name}"
 

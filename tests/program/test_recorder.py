@@ -57,7 +57,7 @@ def groups():
 @pytest.mark.parametrize("make", [nve, barostat, groups])
 @pytest.mark.parametrize("busy", [False, True])
 def test_rows_that_wait_are_those_of_their_steps(make, busy, monkeypatch):
-    monkeypatch.setattr(of_rows, "MOST_ROWS", 3)
+    monkeypatch.setattr(of_rows, "MAX_ROWS", 3)
     engine = make()
     recorder, now, later = Recorder(engine.systems, busy), [], []
     for steps in (1, 4, 5, 7, 3, 1, 1):

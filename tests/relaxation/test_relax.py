@@ -16,7 +16,7 @@ from taichimd import LennardJones, TaichiMD, relax, testing
 from taichimd.core.errors import RelaxationError, SettingsError, StructureError
 from taichimd.core.units import GPA
 from taichimd.relaxation import kernels as k
-from taichimd.relaxation.fire import MOST_MOVE
+from taichimd.relaxation.fire import MAX_MOVE
 
 ARGON = LennardJones(**testing.ARGON, cutoff=6.0, truncation="force-shifted")
 
@@ -77,7 +77,7 @@ def test_steps_are_those_of_the_algorithm():
         if (force * v).sum() > 0:
             downhill += 1
             if downhill > k.DELAY:
-                dt, alpha = min(1.1 * dt, k.MOST_DT), 0.99 * alpha
+                dt, alpha = min(1.1 * dt, k.MAX_DT), 0.99 * alpha
         else:
             downhill, turned = 0, turned + (step > 0)
             if step >= k.DELAY:
@@ -87,7 +87,7 @@ def test_steps_are_those_of_the_algorithm():
         v = v + dt * force
         v = (1 - alpha) * v + alpha * force * np.linalg.norm(v) / np.linalg.norm(force)
         lengths = dt * np.linalg.norm(v, axis=1, keepdims=True)
-        v = v * np.minimum(1.0, MOST_MOVE / lengths)
+        v = v * np.minimum(1.0, MAX_MOVE / lengths)
         x = x + dt * v
     rows = []
     found = relax(argon(0.3), ARGON, fmax=1e-12, steps=59, on_row=rows.append)

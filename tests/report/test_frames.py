@@ -62,7 +62,7 @@ def test_many_frames_are_thinned_at_equal_intervals(tmp_path):
 
 
 def test_many_atoms_are_thinned_the_same_in_each_frame(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "MOST_ATOMS", 50)
+    monkeypatch.setattr(module, "MAX_ATOMS", 50)
     atoms = Atoms("Si300", np.arange(900).reshape(-1, 3) * 0.5)
     moved = atoms.copy()
     moved.positions += 1.0
@@ -139,7 +139,7 @@ def test_groups_come_from_the_checkpoint_beside_a_trajectory(tmp_path, monkeypat
     assert "In the group hot (3 atoms) Langevin dynamics \\cite{leimkuhler2013} held 320 K." in text
     assert "-0.1 eV/ps acted on the group cold (2 atoms)" in text
     assert keys == ["leimkuhler2013", "wirnsberger2015"]
-    monkeypatch.setattr(module, "MOST_ATOMS", 4)
+    monkeypatch.setattr(module, "MAX_ATOMS", 4)
     thinned = shown_frames(tmp_path / "a.extxyz")
     numbers = (thinned.positions[0, :, 0] / 3).round().astype(int)
     assert np.array_equal(thinned.groups["hot"], numbers < 3)

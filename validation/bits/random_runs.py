@@ -24,7 +24,7 @@ from validation import common, systems
 from validation.bits.ensemble_bits import settings_of
 from validation.decomposition import states
 
-CALLS, MOST_STEPS = 6, 13
+CALLS, MAX_STEPS = 6, 13
 
 
 def main() -> None:
@@ -102,7 +102,7 @@ def run(number: int, on_gpu: bool) -> dict[str, Any]:
         verlet_list.ENOUGH = 1 if alone else 10**9
     if rng.random() < 0.1:
         atoms.set_momenta(atoms.get_momenta() * rng.uniform(2.0, 30.0))
-    calls = rng.integers(1, MOST_STEPS + 1, CALLS).tolist()
+    calls = rng.integers(1, MAX_STEPS + 1, CALLS).tolist()
     found: dict[str, Any] = {
         "system": system.name, "atoms": len(atoms), "pbc": atoms.pbc.tolist(), "ensemble": kind.__name__,
         **known, "skin": skin, "calls": calls, "sha256": [], "largest_force": 0.0,

@@ -31,7 +31,7 @@ from taichimd.system.frame import make_frame
 
 KINDS = ("engineering", "true")
 POSITIONS, PECULIAR = "positions", "peculiar"
-MOST_STRAIN = 1e-3
+MAX_STRAIN = 1e-3
 """Of one action: more is refused, because forces do not follow in time."""
 TERMS = 12
 """Of the series of exp(x) and log(1 + x)."""
@@ -197,11 +197,11 @@ class DeformedCell(CellMotion):
         super().check_timestep(timestep)
         name, rate = max(self.rates.items(), key=lambda one: abs(one[1]))
         strain = abs(rate) * 1e-15 / units.FS * timestep * self.acts_every
-        if strain > MOST_STRAIN:
+        if strain > MAX_STRAIN:
             shorter = "a shorter period (--barostat-period), " if self.acts_every > 1 else ""
             raise SettingsError(
                 f"{name} = {rate:g}/s changes the cell by {strain:.2g} every {self.acts_every} steps of "
-                f"{timestep / units.FS:g} fs, expected {MOST_STRAIN:g} at most; use {shorter}a shorter "
+                f"{timestep / units.FS:g} fs, expected {MAX_STRAIN:g} at most; use {shorter}a shorter "
                 "time step or a lower rate"
             )
 

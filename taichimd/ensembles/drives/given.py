@@ -13,7 +13,7 @@ from taichimd.core.errors import SettingsError
 from taichimd.ensembles.drives.base import Drive
 from taichimd.ensembles.drives.force import Force
 from taichimd.ensembles.drives.indenter import Indenter
-from taichimd.ensembles.drives.layout import MOST_DRIVES
+from taichimd.ensembles.drives.layout import MAX_DRIVES
 from taichimd.ensembles.drives.motion import Drag, Momentum, Move
 from taichimd.ensembles.drives.spring import Spring
 from taichimd.ensembles.drives.wall import Wall
@@ -151,8 +151,8 @@ def group_drives(
             moved[drive.atoms] = True
         found[k] = drive
     rows = sum(2 if one.partner is not None else 1 for one in found.values())
-    if rows > MOST_DRIVES:
-        raise SettingsError(f"{len(found)} drives of one system: at most {MOST_DRIVES} act at a time")
+    if rows > MAX_DRIVES:
+        raise SettingsError(f"{len(found)} drives of one system: at most {MAX_DRIVES} act at a time")
     return [found[k] for k in range(len(given))], moved, remarks
 
 

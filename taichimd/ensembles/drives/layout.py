@@ -12,7 +12,7 @@ the numbers of each
 atom would begin for the atom 0 of all systems; where a table begins, and its number of lines. Of a CENTRE the
 last one says whether
 the other end is the centre of mass of the next row: 1, or -1 of that row."""
-MOST_DRIVES = 60
+MAX_DRIVES = 60
 """Rows of one system: bits of a whole number."""
 
 LINEAR, OWN, CENTRE, TETHER, HARMONIC, LJ93, LJ126, SPHERE, CYLINDER, PLANE, REFLECT, DRAG, MOVE = range(13)

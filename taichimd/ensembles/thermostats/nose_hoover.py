@@ -13,7 +13,7 @@ from taichimd.ensembles.thermostats.layout import COUPLING, FREEDOM, MASS_KT, OW
 CHAIN_LENGTH = 3
 WORK, CHAIN = OWN_STATE, OWN_STATE + 1
 """In the array `bath`: the energy of the chain without its kinetic energy (eV), and its velocities."""
-_MOST_PARTS, _PARTS_PER_RATE = 2500, 40.0
+_MAX_PARTS, _PARTS_PER_RATE = 2500, 40.0
 """Parts of a time step in which a chain is followed: one at the usual coupling times. Far from the bath's
 temperature the second thermostat of a large system runs sqrt(N) times faster than the first, and a step needs
 some hundred parts until it is calm. All parts are positive: the negative ones of splittings of higher order
@@ -106,7 +106,7 @@ class NoseHoover(Thermostat):
             while left > 0.0:
                 part = 1.0 / (_PARTS_PER_RATE * fastest(twice, kt, bath))
                 done += 1
-                if not part < left * (1.0 - 1e-9) or done == _MOST_PARTS:
+                if not part < left * (1.0 - 1e-9) or done == _MAX_PARTS:
                     part = left
                 left -= part
                 for k in ti.static(range(CHAIN_LENGTH - 1, -1, -1)):

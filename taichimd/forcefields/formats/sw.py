@@ -28,7 +28,7 @@ FIELDS = ("epsilon", "sigma", "a", "lambda", "gamma", "costheta0", "A", "B", "p"
 """The numbers of an entry, in the file's order."""
 ANGLE_FIELDS = ("epsilon", "lambda", "costheta0")
 """Those that an entry with j != k gives."""
-MOST_TOL = 0.01
+MAX_TOL = 0.01
 """Larger values of tol count as this."""
 
 
@@ -70,7 +70,7 @@ class SWEntry:
     @property
     def cutoff(self) -> float:
         """Where the terms of the pair end: a sigma, or before if there is a tol (angstrom)."""
-        return self.reach(min(self.tol, MOST_TOL)) if self.tol else self.end
+        return self.reach(min(self.tol, MAX_TOL)) if self.tol else self.end
 
     def reach(self, tol: float) -> float:
         """Where the slower of the two exponentials has fallen to tol, 0 < tol < 1 (angstrom)."""

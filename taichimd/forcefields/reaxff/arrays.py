@@ -93,7 +93,7 @@ class Tables(Bundle):
 
 SHIFT_BITS = Number("i32", "low bits of an entry that hold the code of its image")
 STATUS = ArrayField("i32", "STATUS_SIZE", "what the kernels of ReaxFF tell each other and the host")
-GO, HELD, MOST_BONDS = range(3)
+GO, HELD, MAX_BONDS = range(3)
 """Whether an evaluation is done; whether it is not; the longest row of bonds."""
 STATUS_SIZE = 16
 

@@ -19,7 +19,7 @@ from taichimd.enumerate.queued import goes
 from taichimd.forcefields.reaxff.arrays import (
     GO,
     HELD,
-    MOST_BONDS,
+    MAX_BONDS,
     A,
     H,
     bond_functions,
@@ -68,7 +68,7 @@ def bond_orders_function(backend: str, n_kinds: int) -> Any:
             status[HELD] = 1 - status[GO]
             if status[GO] == 1:
                 # Else it is what the host has to make room for.
-                status[MOST_BONDS] = 0
+                status[MAX_BONDS] = 0
         for i in range(atoms.n):
             n, width, m, shift_bits = atoms.n, bonds.width, bonds.places, verlet.shift_bits
             if status[GO] == 1:
@@ -116,8 +116,8 @@ def bond_orders_function(backend: str, n_kinds: int) -> Any:
                         bonds.half[H.SLOPE_PP * m + t] = dpp
                         found += 1
                 bonds.count[i] = found
-                if candidates > status[MOST_BONDS]:
-                    ti.atomic_max(status[MOST_BONDS], candidates)
+                if candidates > status[MAX_BONDS]:
+                    ti.atomic_max(status[MAX_BONDS], candidates)
                 g1, g2 = tables.general[G.p_boc1], tables.general[G.p_boc2]
                 delta = total - tables.atom[a * N_ATOM + OfAtom.Val]
                 bonds.atom[A.DELTA * n + i] = delta
@@ -125,7 +125,7 @@ def bond_orders_function(backend: str, n_kinds: int) -> Any:
                 bonds.atom[A.F2_PART * n + i] = exp(-g1 * delta)
                 bonds.atom[A.F3_PART * n + i] = exp(-g2 * delta)
         for _ in range(1):
-            if status[GO] == 1 and status[MOST_BONDS] > bonds.width:
+            if status[GO] == 1 and status[MAX_BONDS] > bonds.width:
                 # The host grows the rows, and the step is done again.
                 status[GO], status[HELD] = 0, 1
                 control[Control.overfull + group] = 1

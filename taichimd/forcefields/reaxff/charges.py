@@ -15,14 +15,13 @@ from taichimd.forcefields.reaxff.extended import Auxiliary
 from taichimd.forcefields.reaxff.history import Past
 from taichimd.forcefields.reaxff.matrix import Matrix, Screening
 from taichimd.forcefields.reaxff.options import COUPLING, Options, check_tolerance
-from taichimd.forcefields.reaxff.precondition import MOST as MOST_CLOSE
-from taichimd.forcefields.reaxff.precondition import Close
+from taichimd.forcefields.reaxff.precondition import MAX_CLOSE, Close
 from taichimd.forcefields.reaxff.solver import (
     ASTRAY,
     FROZEN,
     GOING,
     INDEFINITE,
-    MOST_ASTRAY,
+    MAX_ASTRAY,
     NORM2,
     ROUNDS,
     SOLVED,
@@ -151,8 +150,8 @@ class Charges:
         self.close = Close(
             reach=min(CLOSE, parameters.cutoff / 2),
             count=ti.ndarray(ti.i32, n),
-            entries=ti.ndarray(ti.i32, MOST_CLOSE * n),
-            factors=ti.ndarray(ti.f64, MOST_CLOSE * n),
+            entries=ti.ndarray(ti.i32, MAX_CLOSE * n),
+            factors=ti.ndarray(ti.f64, MAX_CLOSE * n),
             diagonal=ti.ndarray(ti.f64, n),
         )
         counts = np.bincount(kinds, minlength=len(chi))
@@ -164,7 +163,7 @@ class Charges:
             partial=ti.ndarray(ti.types.vector(6, ti.f64), PIECES),
             limit_s=limits[0],
             limit_t=limits[1],
-            looser2=(MOST_ASTRAY / tolerance) ** 2,
+            looser2=(MAX_ASTRAY / tolerance) ** 2,
             most=most_iterations,
         )
         self.progress.flags.from_numpy(np.array([FROZEN, 0, 0, 0, 0], np.int32))
@@ -279,7 +278,7 @@ class Charges:
         if status == ASTRAY:
             return (
                 f"the charges of the extended Lagrangian diverge: residual {worst:.1e}, expected less than "
-                f'{MOST_ASTRAY}; use a smaller time step or charges="converged"'
+                f'{MAX_ASTRAY}; use a smaller time step or charges="converged"'
             )
         if status == INDEFINITE:
             return (

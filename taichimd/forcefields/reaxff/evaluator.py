@@ -10,7 +10,7 @@ from taichimd.core.runtime import DEVICE_LOOPS, ti
 from taichimd.enumerate.evaluator import Evaluator
 from taichimd.enumerate.outputs import Outputs
 from taichimd.enumerate.reproducible_sum import ALL, FORCE
-from taichimd.forcefields.reaxff.arrays import GO, HELD, MOST_BONDS, STATUS, STATUS_SIZE, TERMS, Bonds
+from taichimd.forcefields.reaxff.arrays import GO, HELD, MAX_BONDS, STATUS, STATUS_SIZE, TERMS, Bonds
 from taichimd.forcefields.reaxff.bond_table import BondReader, BondTable
 from taichimd.forcefields.reaxff.bonded import Bonded
 from taichimd.forcefields.reaxff.charges import ChargeParameters, Charges
@@ -71,7 +71,7 @@ class BondRoom:
             CapacityError: it does not fit the memory.
         """
         if self.bonded is not None:
-            self.bonded.grow(int(self.status.to_numpy()[MOST_BONDS]))
+            self.bonded.grow(int(self.status.to_numpy()[MAX_BONDS]))
 
     def statistics(self) -> dict[str, Any]:
         """Memory, for reports."""

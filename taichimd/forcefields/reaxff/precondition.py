@@ -4,7 +4,8 @@ M^-1 = G^T G with a lower triangular G (L. Yu. Kolotilina, A. Yu. Yeremin, SIAM 
 (1993)): row i of G has entries for atom i and the atoms j with smaller numbers that are close to it. With A
 the matrix of these atoms, i the last one, and A = L L^T, the row is the solution of L^T g = (0, ..., 0, 1).
 So M is symmetric and positive whatever the rows are. Close atoms are those within a radius, in the order of
-the user's numbers; an atom with more than `MOST` has a row of its diagonal alone, as if nothing were close.
+the user's numbers; an atom with more than
+`MAX_CLOSE` has a row of its diagonal alone, as if nothing were close.
 The matrix of close atoms has one image of each, which makes the preconditioner worse, not wrong.
 
 Made again for each evaluation: so it depends on the positions alone.
@@ -19,7 +20,7 @@ from taichimd.forcefields.reaxff.taper import coulomb_value
 from taichimd.neighbours.entries import insert, straight_vector_to
 from taichimd.neighbours.rows import slot
 
-MOST = 24
+MAX_CLOSE = 24
 """Close atoms of one atom that there is room for."""
 SIZE = 12
 """Largest matrix that is factorised: that of the first close atoms with smaller numbers, and of the atom."""
@@ -63,25 +64,25 @@ def factor_functions(n_kinds: int, layout: int) -> FactorFunctions:
     @ti.func
     def put(i, place, entry, n, close: ti.template()):
         """Keep an entry, if there is room."""
-        if place < MOST:
-            close.entries[slot(i, place, n, MOST, layout)] = entry
+        if place < MAX_CLOSE:
+            close.entries[slot(i, place, n, MAX_CLOSE, layout)] = entry
 
     @ti.func
     def atom_at(i, s, n, shift_bits, close: ti.template()):
-        return close.entries[slot(i, s, n, MOST, layout)] >> shift_bits
+        return close.entries[slot(i, s, n, MAX_CLOSE, layout)] >> shift_bits
 
     @ti.func
     def usable(i, close: ti.template()):
         """Close atoms of atom i: none if there are too many."""
         count = close.count[i]
-        return ti.select(count > MOST, 0, count)
+        return ti.select(count > MAX_CLOSE, 0, count)
 
     @ti.func
     def put_in_order(i, n, shift_bits, ident: ti.template(), close: ti.template()):
         """Close atoms of atom i in the order of the user's numbers and images, not of the near list."""
         for s in range(1, usable(i, close)):
-            entry = close.entries[slot(i, s, n, MOST, layout)]
-            insert(i, s, entry, n, MOST, shift_bits, ident, close.entries, layout)
+            entry = close.entries[slot(i, s, n, MAX_CLOSE, layout)]
+            insert(i, s, entry, n, MAX_CLOSE, shift_bits, ident, close.entries, layout)
 
     @ti.func
     def is_used(i, s, j, n, shift_bits, close: ti.template()):
@@ -89,7 +90,7 @@ def factor_functions(n_kinds: int, layout: int) -> FactorFunctions:
         first = True
         if s > 0:
             first = atom_at(i, s - 1, n, shift_bits, close) != j
-        return first and close.count[j] <= MOST
+        return first and close.count[j] <= MAX_CLOSE
 
     @ti.func
     def factor_row(
@@ -102,7 +103,7 @@ def factor_functions(n_kinds: int, layout: int) -> FactorFunctions:
         x, y, z = ti.Vector.zero(ti.f64, SIZE), ti.Vector.zero(ti.f64, SIZE), ti.Vector.zero(ti.f64, SIZE)
         size = 0
         for s in range(usable(i, close)):
-            at = slot(i, s, n, MOST, layout)
+            at = slot(i, s, n, MAX_CLOSE, layout)
             close.factors[at] = 0.0
             entry = close.entries[at]
             j = entry >> shift_bits
@@ -148,7 +149,7 @@ def factor_functions(n_kinds: int, layout: int) -> FactorFunctions:
                 if step == 0:
                     close.diagonal[i] = value
                 else:
-                    close.factors[slot(i, slots[a], n, MOST, layout)] = value
+                    close.factors[slot(i, slots[a], n, MAX_CLOSE, layout)] = value
 
     @ti.func
     def mirror_row(i, shift_bits, atoms: ti.template(), close: ti.template()):
@@ -162,9 +163,9 @@ def factor_functions(n_kinds: int, layout: int) -> FactorFunctions:
                     looking = True
                     for u in range(usable(j, close)):
                         if looking and atom_at(j, u, n, shift_bits, close) == i:
-                            value = close.factors[slot(j, u, n, MOST, layout)]
+                            value = close.factors[slot(j, u, n, MAX_CLOSE, layout)]
                             looking = False
-                close.factors[slot(i, s, n, MOST, layout)] = value
+                close.factors[slot(i, s, n, MAX_CLOSE, layout)] = value
 
     @computed_in(ti.f64)
     def factorise(
@@ -188,7 +189,7 @@ def factor_functions(n_kinds: int, layout: int) -> FactorFunctions:
         for s in range(usable(i, close)):
             j = atom_at(i, s, atoms.n, shift_bits, close)
             if (atoms.ident[j] < atoms.ident[i]) == (smaller == 1):
-                total += close.factors[slot(i, s, atoms.n, MOST, layout)] * x[j]
+                total += close.factors[slot(i, s, atoms.n, MAX_CLOSE, layout)] * x[j]
         return total
 
     @computed_in(ti.f64)

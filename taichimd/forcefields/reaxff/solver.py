@@ -32,7 +32,7 @@ STATUS, ITERATIONS, SOLVES, ALL_ITERATIONS, ONCE = range(5)
 GOING, SOLVED, TOO_MANY, INDEFINITE, ASTRAY, FROZEN = range(6)
 """Of a solve: not ended yet; within the tolerance, or done once; as many iterations as allowed; a matrix that
 is not positive; a guess of the extended Lagrangian that is too far from the solution; not begun."""
-MOST_ASTRAY = 0.1
+MAX_ASTRAY = 0.1
 """Residual, as that of the tolerance, of such a guess."""
 GAMMA, ALPHA, OLD_GAMMA, OLD_ALPHA, NORM2 = range(5)
 ROUNDS = 2
@@ -65,7 +65,7 @@ class Progress(Bundle):
     partial: Any = ArrayField("six", "64", "sums of pieces")
     limit_s: Any = Number("f64", "sum of r^2/eta at which s is solved")
     limit_t: Any = Number("f64", "sum of r^2/eta at which t is solved")
-    looser2: Any = Number("f64", "(MOST_ASTRAY/tolerance)^2")
+    looser2: Any = Number("f64", "(MAX_ASTRAY/tolerance)^2")
     most: Any = Number("i32", "iterations")
 
 

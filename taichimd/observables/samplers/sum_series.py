@@ -18,7 +18,7 @@ from taichimd.system.state import State
 
 BUFFER = 2**19
 """Numbers on the device (4 MB), unless one sample needs more."""
-MOST_SAMPLES = 1024
+MAX_SAMPLES = 1024
 """Samples that wait on the device at most."""
 
 
@@ -41,7 +41,7 @@ class SumSeries:
         self._what, self.columns = what, COLUMNS[what]
         self._pieces = -(-n // PIECE)
         self._size = self._pieces * self.columns
-        self._capacity = max(1, min(MOST_SAMPLES, BUFFER // self._size))
+        self._capacity = max(1, min(MAX_SAMPLES, BUFFER // self._size))
         self._buffer: Any = None
         self._waiting = 0
         self._rows: list[list[float]] = []

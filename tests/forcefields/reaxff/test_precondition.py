@@ -6,7 +6,7 @@ from reaxff_systems import CUTOFF, ETA, GAMMA, Bench, box, dense_charges, taper,
 
 from taichimd.forcefields.reaxff.charges import CLOSE
 from taichimd.forcefields.reaxff.options import COUPLING
-from taichimd.forcefields.reaxff.precondition import MOST, SIZE
+from taichimd.forcefields.reaxff.precondition import MAX_CLOSE, SIZE
 
 pytestmark = pytest.mark.once
 
@@ -15,11 +15,11 @@ def factors(bench):
     """G from the slots of smaller numbers, and from those of larger ones; how many atoms are close."""
     close, n = bench.charges.close, bench.state.n
     ident = bench.state.ident.to_numpy()
-    entries = close.entries.to_numpy().reshape(n, MOST) >> bench.bits
-    values, count = close.factors.to_numpy().reshape(n, MOST), close.count.to_numpy()
+    entries = close.entries.to_numpy().reshape(n, MAX_CLOSE) >> bench.bits
+    values, count = close.factors.to_numpy().reshape(n, MAX_CLOSE), close.count.to_numpy()
     lower, upper = np.diag(close.diagonal.to_numpy()[np.argsort(ident)]), np.zeros((n, n))
     for i in range(n):
-        for s in range(count[i] if count[i] <= MOST else 0):
+        for s in range(count[i] if count[i] <= MAX_CLOSE else 0):
             a, b = ident[i], ident[entries[i, s]]
             if a > b:
                 lower[a, b] += values[i, s]
@@ -65,7 +65,7 @@ def test_crowded_atoms_have_a_diagonal_and_the_transpose_fits():
     bench = Bench(system, tolerance=1e-12)
     q = bench.charges_of()
     lower, upper, count = factors(bench)
-    crowded = count > MOST
+    crowded = count > MAX_CLOSE
     assert 3 < crowded.sum() < 33
     assert (np.count_nonzero(lower, axis=1) <= SIZE).all()
     np.testing.assert_array_equal(upper, np.tril(lower, -1))
