@@ -59,7 +59,7 @@ def parts_of(given: Path) -> list[Part]:
     inside = [one for one in inside if any((one / record).is_file() for record in RECORDS)]
     if not inside:
         raise OutputError(
-            f"{folder} holds no calculation of taichimd: expected {', '.join(RECORDS[:-1])} or "
+            f"{folder} has no calculation of taichimd: expected {', '.join(RECORDS[:-1])} or "
             f"{RECORDS[-1]} in it; give the --output of a command such as taichimd run"
         )
     return [part for one in inside[:_MAX_RUNS] for part in parts_of(one)]

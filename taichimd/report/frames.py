@@ -70,7 +70,7 @@ def shown_frames(path: Path, units: str | None = None, elements: Sequence[str] |
         CheckpointError: a checkpoint that cannot be used.
     """
     if not path.is_file():
-        raise StructureError(f"{path} does not exist, or is no file; expected a trajectory or a structure")
+        raise StructureError(f"{path} does not exist, or is not a file; expected a trajectory or a structure")
     if path.stat().st_size == 0:
         raise StructureError(f"{path} is empty")
     notes: list[str] = []

@@ -127,7 +127,7 @@ def test_a_validation_has_its_checks(tmp_path):
 def test_folders_that_are_none_are_refused(tmp_path):
     with pytest.raises(OutputError, match="is not a folder; expected the --output of a command"):
         parts_of(tmp_path / "nothing")
-    with pytest.raises(OutputError, match=r"holds no calculation of taichimd: expected run\.json"):
+    with pytest.raises(OutputError, match=r"has no calculation of taichimd: expected run\.json"):
         parts_of(tmp_path)
     for name, text in (("run.json", "{}"), ("relax.json", "[]"), ("kappa.json", "{"), ("batch.json", "{}")):
         folder = tmp_path / name.split(".")[0]
