@@ -2,8 +2,10 @@
 
     from taichimd.transport.kappa import thermal_conductivity
     from taichimd.transport.spectra import Spectral, spectral
+from taichimd.transport.tasks import Case, Runs, Task
 from taichimd.transport.settings import AXES, KappaSettings
 from taichimd.transport.spectra import Spectral, spectral
+from taichimd.transport.tasks import Case, Runs, Task
 
     settings = KappaSettings(temperature=500.0, supercell=(4, 4, 4))
     found = thermal_conductivity(silicon, "Si_1989.tersoff", settings)
@@ -30,17 +32,17 @@ from taichimd.core.units import FS
 from taichimd.estimators.green_kubo import GreenKubo
 from taichimd.estimators.series import Mean, mean_of
 from taichimd.estimators.transport import Driven, green_kubo_conductivity, hnemd_conductivity
-from taichimd.io.files import make_folder
 from taichimd.io.xyz import VELOCITIES
 from taichimd.program.batchable import why_not_batchable
 from taichimd.system.checks import require_atoms
 from taichimd.system.constraints import binding
 from taichimd.transport.layout import Layout, cells_for, layout_of
 from taichimd.transport.nemd import Conduction, conduction
-from taichimd.transport.runs import Run, RunSamples, RunUnderWay, read_run, write_run
+from taichimd.transport.runs import RunSamples, RunUnderWay
 from taichimd.transport.sampling import Progress, sample_runs
 from taichimd.transport.settings import AXES, KappaSettings
 from taichimd.transport.spectra import Spectral, spectral
+from taichimd.transport.tasks import Case, Runs, Task
 
 BUSY = 64_000
 """Atoms that keep a GPU busy: runs of fewer go together."""
@@ -120,16 +122,16 @@ def thermal_conductivity(
     require_atoms(atoms)
     potential = load_forcefield(forcefield)
     check_potential(potential, settings)
-    cases = [_Case(*one, settings, k) for k, one in enumerate(systems_of(atoms, settings))]
+    cases = [Case(*one, settings, k) for k, one in enumerate(systems_of(atoms, settings))]
     record = potential.describe(cases[0].system.get_chemical_symbols())
-    tasks, found = dict[int, _Task](), dict[int, RunSamples]()
+    tasks, found = dict[int, Task](), dict[int, RunSamples]()
     for case in cases:
         identity = {
             **settings.of_one_run(), "system": _hash(case.system), "potential": record["fingerprint"],
         }  # fmt: skip
-        runs = _Runs(None if folder is None else folder / case.folder, identity, record)
+        runs = Runs(None if folder is None else folder / case.folder, identity, record)
         for number in range(settings.runs):
-            tasks[len(tasks)] = _Task(case, runs, number)
+            tasks[len(tasks)] = Task(case, runs, number)
     for item, task in tasks.items():
         if (one := task.read(RunSamples)) is not None:
             found[item] = one
@@ -181,8 +183,8 @@ def systems_of(atoms: Atoms, settings: KappaSettings) -> list[tuple[Atoms, Layou
 
 
 def _concluded(
-    cases: Sequence["_Case"],
-    tasks: Mapping[int, "_Task"],
+    cases: Sequence[Case],
+    tasks: Mapping[int, Task],
     found: Mapping[int, RunSamples],
     settings: KappaSettings,
 ) -> Kappa | None:
@@ -222,68 +224,7 @@ def _concluded(
     )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class _Case:
-    """A system that is run: of nemd one of several lengths."""
-
-    system: Atoms
-    layout: Layout | None
-    settings: KappaSettings
-    number: int
-
-    @property
-    def folder(self) -> str:
-        """Of its runs, in the folder of the results."""
-        if self.settings.lengths is None:
-            return "."
-        return f"length-{self.settings.lengths[self.number]:g}A"
-
-
-@dataclass(frozen=True)
-class _Task:
-    """A run of a system, and its files."""
-
-    case: _Case
-    runs: "_Runs"
-    number: int
-
-    def read(self, kind: type[Run]) -> Run | None:
-        """The run, finished or under way; None if there is none."""
-        return self.runs.read(kind, self.number)
-
-    def keep(self, run: RunSamples | RunUnderWay) -> None:
-        """Keep the run."""
-        self.runs.keep(self.number, run)
-
-
-class _Runs:
-    """Files of the runs, if there is a folder.
-
-    Args:
-        folder: of the files. identity, record: of what the runs are.
-    """
-
-    def __init__(self, folder: Path | None, identity: dict[str, Any], record: dict[str, Any]) -> None:
-        self._folder, self._of = folder, (identity, record)
-
-    def _file(self, kind: type[RunSamples | RunUnderWay], number: int) -> Path:
-        assert self._folder is not None
-        return self._folder / f"run-{number + 1:02d}{'' if kind is RunSamples else '.part'}.npz"
-
-    def read(self, kind: type[Run], number: int) -> Run | None:
-        """A run, finished or under way; None if there is none."""
-        return None if self._folder is None else read_run(kind, self._file(kind, number), *self._of)
-
-    def keep(self, number: int, run: RunSamples | RunUnderWay) -> None:
-        """Keep a run; one that is finished is no longer under way."""
-        if self._folder is not None:
-            make_folder(self._folder)
-            write_run(self._file(type(run), number), *self._of, run)
-            if isinstance(run, RunSamples):
-                self._file(RunUnderWay, number).unlink(missing_ok=True)
-
-
-def _groups(missing: Mapping[int, _Task], potential: Any, settings: KappaSettings) -> list[list[int]]:
+def _groups(missing: Mapping[int, Task], potential: Any, settings: KappaSettings) -> list[list[int]]:
     """Runs that go together: at one step of one stage, and as many as keep the device busy."""
     most = settings.at_once
     if most is None:
