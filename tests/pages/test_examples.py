@@ -84,6 +84,14 @@ def test_silicon_is_stretched_until_it_fails(script):
 
 
 @pytest.mark.long
+def test_a_ball_indents_silicon_by_the_law_of_hertz(script):
+    out = script("indent_silicon.py")
+    assert number(out, "E*") == pytest.approx(160, abs=15)
+    assert number(out, "contact") == pytest.approx(0.03, abs=0.1)
+    assert number(out, "work") == pytest.approx(27.6, abs=2.0)
+
+
+@pytest.mark.long
 def test_argon_monte_carlo_expands_when_it_is_hotter(script):
     out = script("argon_monte_carlo.py")
     assert number(out, "volume at 100 K") == pytest.approx(46, abs=1.5)
