@@ -46,7 +46,8 @@ def test_mutated_files_end_in_one_line(bases, tmp_path):
 @pytest.mark.parametrize("path", ["a.cif", "a.pdb", "a.xyz", "POSCAR", "a.gro", "a.json", "a.traj", "a"])
 def test_a_text_by_another_name(tmp_path, path):
     (tmp_path / path).write_text("Dear colleague,\n\nplease find the structure attached.\n")
-    with pytest.raises(TaichimdError, match=r"structure file .* (cannot be read|has no atoms|contains no structure)") as caught:
+    unreadable = r"structure file .* (cannot be read|has no atoms|contains no structure)"
+    with pytest.raises(TaichimdError, match=unreadable) as caught:
         read_structure(tmp_path / path)
     assert "Assertion" not in str(caught.value)
     assert "\n" not in str(caught.value)

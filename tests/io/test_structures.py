@@ -86,7 +86,8 @@ def test_empty_file(tmp_path, name):
 @pytest.mark.parametrize("content", [b"hello world\nfoo bar\n\n", bytes(range(256))], ids=["text", "binary"])
 def test_garbage_file_is_one_line(tmp_path, name, content):
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(StructureError, match=r"structure file .* (cannot be read|has no atoms|contains no structure)") as caught:
+    unreadable = r"structure file .* (cannot be read|has no atoms|contains no structure)"
+    with pytest.raises(StructureError, match=unreadable) as caught:
         read_structure(tmp_path / name)
     assert "\n" not in str(caught.value)
 
