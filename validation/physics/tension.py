@@ -21,6 +21,8 @@ TEMPERATURE, TIMESTEP, SAMPLES = 300.0, 1.0, 400
 """K, fs, rows of a test."""
 ELASTIC = 0.02, 0.1
 """Strains between which the modulus is fitted."""
+OTHERS = (0.02, 0.06), (0.04, 0.08), (0.06, 0.1), (0.02, 0.08), (0.04, 0.1)
+"""More such ranges: how much the result depends on the choice."""
 FINAL = {"silicon": 0.5, "silica": 0.6}
 """Engineering strain at the end."""
 
@@ -135,17 +137,29 @@ def stretched(
     return {name: column.tolist() for name, column in rows.items()}, time.perf_counter() - begin
 
 
-def figures(rows: dict[str, list[float]], n_atoms: int) -> dict[str, float]:
+def elastic(rows: dict[str, list[float]], between: tuple[float, float]) -> tuple[float, float]:
+    """Young's modulus (GPa) and Poisson's ratio, by straight lines between two strains."""
+    strain = np.array(rows["strain_x"])
+    there = (strain > between[0]) & (strain < between[1])
+    slopes = {
+        name: np.polyfit(strain[there], np.array(rows[name])[there], 1)[0]
+        for name in ("stress_xx_GPa", "strain_y", "strain_z")
+    }
+    return float(slopes["stress_xx_GPa"]), float(-0.5 * (slopes["strain_y"] + slopes["strain_z"]))
+
+
+def figures(rows: dict[str, list[float]], n_atoms: int) -> dict[str, Any]:
     """Modulus, strength and its strain, Poisson's ratio, and drift of the conserved energy (eV an atom)."""
     strain, stress = np.array(rows["strain_x"]), np.array(rows["stress_xx_GPa"])
-    elastic = (strain > ELASTIC[0]) & (strain < ELASTIC[1])
-    modulus = np.polyfit(strain[elastic], stress[elastic], 1)[0]
-    across = [np.polyfit(strain[elastic], np.array(rows[f"strain_{a}"])[elastic], 1)[0] for a in "yz"]
+    modulus, poisson = elastic(rows, ELASTIC)
+    others = [elastic(rows, between) for between in (ELASTIC, *OTHERS)]
     highest = int(np.argmax(stress))
     conserved = np.array(rows["conserved_eV"]) / n_atoms
     return {
-        "modulus_GPa": float(modulus),
-        "poisson": float(-np.mean(across)),
+        "modulus_GPa": modulus,
+        "poisson": poisson,
+        "modulus_of_ranges_GPa": [min(one for one, _ in others), max(one for one, _ in others)],
+        "poisson_of_ranges": [min(one for _, one in others), max(one for _, one in others)],
         "strength_GPa": float(stress[highest]),
         "strain_of_strength": float(strain[highest]),
         "work_eV_per_atom": rows["work_deformation_eV"][-1] / n_atoms,
