@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from taichimd.batch_calculators import evaluate_many
 from taichimd.core.arrays import Array
 from taichimd.core.errors import SettingsError
-from taichimd.io.files import writing
+from taichimd.io.files import write_atomically
 
 AT_ONCE = 200_000
 """Atoms of displaced structures in one launch, about."""
@@ -78,6 +78,12 @@ def third_order(
 ) -> Array:  # fmt: skip
     """Force constants of third order.
 
+        >>> from ase.build import bulk
+        >>> from taichimd import third_order
+        >>> found = third_order(bulk("Si"), "Si.sw", of=[0])
+        >>> found.shape, bool(abs(found.sum(axis=2)).max() < 1e-3)
+        ((1, 2, 2, 3, 3, 3), True)
+
     Args:
         atoms: a supercell.
         potential: as of `second_order`.
@@ -133,6 +139,10 @@ def write_force_constants(
 ) -> None:
     """Write a FORCE_CONSTANTS file, as phonopy reads it, with all digits.
 
+        >>> import numpy as np
+        >>> from taichimd import write_force_constants
+        >>> write_force_constants("FORCE_CONSTANTS", np.zeros((2, 2, 3, 3)))
+
     Args:
         path: of the file.
         constants: (displaced, n, 3, 3) of `second_order`.
@@ -146,5 +156,5 @@ def write_force_constants(
     for i, j in product(range(constants.shape[0]), range(constants.shape[1])):
         lines.append(f"{displaced[i] + 1} {j + 1}")
         lines += [" ".join(f"{x:.17g}" for x in row) for row in constants[i, j]]
-    with writing(Path(path)):
-        Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    text = "\n".join(lines) + "\n"
+    write_atomically(Path(path), lambda file: file.write(text.encode()))
