@@ -158,6 +158,8 @@ def draw(report: dict[str, Any], picture: Path) -> None:
     low, high = (rest["viscosity_mPa_s"] + sign * rest["error"] for sign in (-1, 1))
     axis.axhspan(low, high, color="#555555", alpha=0.2)
     axis.set(xlabel="shear rate (1/s)", ylabel="viscosity (mPa s)", xscale="log", title="argon, 94.4 K")
+    axis.set_xticks([one["rate_per_s"] for one in rows], [f"{one['rate_per_s']:.0e}" for one in rows])
+    axis.minorticks_off()
     axis.legend(frameon=False)
     figure.savefig(picture)
 

@@ -154,7 +154,7 @@ def plot(report: dict[str, Any], path: Path) -> None:
         axis.axvline(place, color="0.8", linewidth=0.5)
     axis.set_xlim(0, case["x"][-1])
     axis.set_ylabel("frequency (THz)")
-    axis.legend(loc="center right", fontsize="small")
+    axis.legend(loc="upper center", bbox_to_anchor=(0.5, 1.1), ncols=2, frameon=False, fontsize="small")
     figure.savefig(path, dpi=150, bbox_inches="tight")
     plt.close(figure)
 
