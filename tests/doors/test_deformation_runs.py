@@ -62,7 +62,7 @@ def test_a_tension_test_has_strains_stresses_work_and_a_picture(call, folder):
         ),
         (
             {"ensemble": "npt-scr", "stretch": "x=1e9/s"},
-            "x is deformed at a given rate, and the barostat would change it, too",
+            "x is deformed at a given rate, and the barostat would also change it",
         ),
         ({"stretch": "x=1e14/s"}, "changes the cell by"),
     ],
