@@ -71,6 +71,10 @@ GROUPS = {
             "Momentum",
             "Group",
         ),
+        others=(
+            "taichimd.ensembles.thermostats.base.Thermostat",
+            "taichimd.ensembles.barostats.base.CellMotion",
+        ),
     ),
     "calculators": Group(
         "Calculators",

@@ -21,14 +21,14 @@ class BondFile(GrowingFile):
     Args:
         path: the table (CSV); `taichimd.io.bond_rows` describes the columns.
         every: steps between samples; None: the `every` of `Simulation.run`.
-        bond_order: bonds of a higher order are listed.
-        overwrite: whether a file that is there may be replaced.
-        drop_from: continues with a table that is there: the step from which its rows are dropped.
+        bond_order: bonds with a bond order above this value are listed.
+        overwrite: whether an existing file may be replaced.
+        drop_from: continue an existing table; rows from this step on are dropped.
 
     Raises:
         SettingsError: an `every` that is not a whole number above 0.
         PropertyError: at the first report: a force field without bonds.
-        OutputError: at the first report: a file is there that may not be replaced, or cannot be written.
+        OutputError: at the first report: the file exists and `overwrite` is False, or cannot be written.
     """
 
     def __init__(

@@ -5,7 +5,7 @@ from taichimd.program.results import Thermo
 
 
 class Observer:
-    """Looks at a running simulation; all hooks may be left out. Observers change nothing.
+    """Base class of observers of a running simulation. Every method is optional. Observers change nothing.
 
         >>> from ase.build import bulk
         >>> from taichimd import Observer, Simulation
@@ -19,10 +19,10 @@ class Observer:
         20
 
     Attributes:
-        every: steps between reports to this observer; None: those of `Simulation.run`.
-        totals_only: whether a report needs no more than `thermo`, step, time and cell. The run does not wait
-            for it: it may come some reports later, in its order, and before the next tick. Positions are then
-            those of a later step.
+        every: steps between reports to this observer; None: the `every` of `Simulation.run`.
+        totals_only: whether a report needs only `thermo`, step, time and cell. If so, the run does not wait
+            for the report. The report may come later, in its order, and before the next tick. Positions are
+            then positions of a later step.
     """
 
     every: int | None = None
@@ -35,13 +35,14 @@ class Observer:
         """Called after each piece of steps, a few times a second."""
 
     def ended(self) -> None:
-        """Called before `run` returns: what was reported must now be where others look for it."""
+        """Called before `run` returns: what was reported must now be in its file."""
 
 
 class Sampler:
-    """Takes a sample at every multiple of `every` of the step counter, on the device; changes nothing.
+    """Base class of samplers: `sample` is called at every multiple of `every` of the step counter.
 
-    Unlike an `Observer` it costs no totals, and may come every few steps.
+    A sampler changes nothing. Unlike for an `Observer`, no totals are computed, so samples can be taken every
+    few steps.
 
         >>> from ase.build import bulk
         >>> from taichimd import Sampler, Simulation
@@ -57,4 +58,4 @@ class Sampler:
     every: int = 1
 
     def sample(self, simulation: SimulatedSystem) -> None:
-        """Called when it is time; at the first step of a run, too, if that is a multiple."""
+        """Called at multiples of `every`; at the first step of a run, too, if that is a multiple."""

@@ -48,10 +48,10 @@ class GrowingFile(Observer):
         """Open the file, unless it is open; the first report does so, too.
 
         Args:
-            simulation: that will be reported.
+            simulation: the simulation that will be reported.
 
         Raises:
-            OutputError: a file is there that may not be replaced, or it cannot be written.
+            OutputError: the file exists and may not be replaced, or cannot be written.
         """
         if self._writer is not None:
             return
@@ -62,7 +62,7 @@ class GrowingFile(Observer):
         self._writer = self._make(simulation)
 
     def report(self, simulation: SimulatedSystem, thermo: Thermo) -> None:
-        """Write what belongs to this step, once."""
+        """Write the row or frame of this step; a second report of the same step writes nothing."""
         self.open(simulation)
         if thermo.step != self._last:
             self._write(simulation, thermo)
@@ -105,17 +105,17 @@ class ThermoTable(GrowingFile):
     Args:
         path: the table (CSV); `taichimd.io.thermo` describes the columns.
         every: steps between rows; None: the `every` of `Simulation.run`.
-        overwrite: whether a file that is there may be replaced.
-        drop_from: continues with a table that is there: the step from which its rows are dropped.
-        moving_cell: whether there are columns of cell and pressures; None: if the ensemble has a barostat.
-        terms: whether there are columns of the energies of terms (`Simulation.energy_terms`): E_bond_eV.
+        overwrite: whether an existing file may be replaced.
+        drop_from: continue an existing table; rows from this step on are dropped.
+        moving_cell: whether there are columns for cell and pressures; None: if the ensemble has a barostat.
+        terms: whether there are columns for the energies of terms (`Simulation.energy_terms`): E_bond_eV.
 
     Attributes:
-        symbols: of the atoms, once it has rows.
+        symbols: chemical symbols of the atoms, once the table has rows.
 
     Raises:
         SettingsError: an `every` that is not a whole number above 0.
-        OutputError: at the first report: a file is there that may not be replaced, or cannot be written.
+        OutputError: at the first report: the file exists and `overwrite` is False, or cannot be written.
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class ThermoTable(GrowingFile):
 
     @property
     def totals_only(self) -> bool:  # type: ignore[override]
-        """Whether the next row can come later: terms, strains, and pressures in a fixed cell, need more."""
+        """Whether rows need totals alone; terms, strains, and pressures in a fixed cell need more."""
         opened = self._writer is not None
         waits = opened and not self._terms and (self._moves or not self._writer.has_cell)
         return waits and not self._deforms
@@ -169,7 +169,7 @@ class ThermoTable(GrowingFile):
 class TrajectoryFile(GrowingFile):
     """Writes a frame per report: the trajectory of `taichimd run`, as text or in a binary format.
 
-    A frame is copied at its report and written by another thread. `sync` and `close` wait for that.
+    A frame is copied at its report and written by a second thread. `sync` and `close` wait for that thread.
 
         >>> from ase.build import bulk
         >>> from ase.io import read
@@ -183,14 +183,15 @@ class TrajectoryFile(GrowingFile):
         path: the trajectory; its suffix says the format: .extxyz, .xyz (`taichimd.io.trajectory`), .nc
             (`taichimd.io.netcdf_trajectory`) or .traj (`taichimd.io.binary_trajectory`).
         every: steps between frames; None: the `every` of `Simulation.run`.
-        per_atom: more of each atom, some of "energy", "virial".
+        per_atom: further values of each atom: "energy" (eV), "virial" (eV).
         terms: whether `info` of frames has energies of terms (`Simulation.energy_terms`), named E_bond_eV.
-        overwrite: whether a file that is there may be replaced.
-        drop_from: continues with a trajectory that is there: the step from which its frames are dropped.
+        overwrite: whether an existing file may be replaced.
+        drop_from: continue an existing trajectory; frames from this step on are dropped.
 
     Raises:
-        SettingsError: another suffix, an `every` that is not a whole number above 0, an unknown `per_atom`.
-        OutputError: at the first report: a file is there that may not be replaced, or cannot be written.
+        SettingsError: an unknown suffix, an `every` that is not a whole number above 0, or an unknown
+            `per_atom`.
+        OutputError: at the first report: the file exists and `overwrite` is False, or cannot be written.
     """
 
     def __init__(

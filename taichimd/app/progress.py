@@ -41,9 +41,9 @@ class ProgressObserver(Observer):
                 20  100% ...
 
     Args:
-        console: where to; decides between live and plain. None: standard output.
-        first_step: step counter at the start; None: where `Simulation.run` begins.
-        last_step: step at which the run ends; None: where `Simulation.run` ends.
+        console: a console of rich, which decides between live and plain output; None: standard output.
+        first_step: step counter at the start; None: the first step of `Simulation.run`.
+        last_step: step counter at the end; None: the last step of `Simulation.run`.
     """
 
     totals_only = True
@@ -124,7 +124,7 @@ class ProgressObserver(Observer):
             self._show(simulation)
 
     def tick(self, simulation: SimulatedSystem) -> None:
-        """Refresh what is shown, if it is time."""
+        """Refresh the output, if enough time has passed."""
         self._follow(simulation)
         now = time.perf_counter()
         if self._live is None and now - self._printed < self._pause:

@@ -46,8 +46,11 @@ class SimulatedSystem(NotCopied):
         """The system of an engine whose state is already set.
 
         Args:
-            engine: with positions and velocities.
-            timestep: fs; None: that of its force field.
+            engine: an engine with positions and velocities.
+            timestep: fs; None: the usual time step of the force field.
+
+        Returns:
+            A simulation of that engine.
         """
         self = cls.__new__(cls)
         self._start(engine.forcefield.timestep if timestep is None else timestep)
@@ -60,12 +63,12 @@ class SimulatedSystem(NotCopied):
 
     @property
     def step(self) -> int:
-        """MD step counter."""
+        """Step counter."""
         return self.engine.step
 
     @property
     def time_ps(self) -> float:
-        """Simulated time; a product, not a running sum, so that a restart gives the same digits."""
+        """Simulated time, ps: step counter times time step, so that a restart gives the same digits."""
         return (self.origin_fs + (self.engine.step - self.origin_step) * self.timestep) / 1000.0
 
     def _repr_html_(self) -> str:
@@ -75,25 +78,26 @@ class SimulatedSystem(NotCopied):
         return simulation_html(self)
 
     def positions(self) -> Array:
-        """(n, 3) Å, the user's order, not wrapped."""
+        """Positions, (n, 3) Å, in the order of the structure, not wrapped."""
         return self.engine.positions()
 
     def velocities(self) -> Array:
-        """(n, 3), ASE's unit."""
+        """Velocities, (n, 3) in ASE's unit, Å per (Å sqrt(amu/eV)), in the order of the structure."""
         return self.engine.velocities()
 
     def thermo(self) -> Thermo:
-        """Energies (eV), temperature (K), pressure (GPa) and volume (Å^3) now (`program.results.Thermo`)."""
+        """Present energies (eV), temperature (K), pressure (GPa), volume (Å^3): `program.results.Thermo`."""
         return self.engine.thermo()
 
     def heats(self) -> dict[str, float]:
-        """Energy that each bath of a group has given to the atoms since the first step, eV, by its name."""
+        """Energy that each bath of a group has given to the atoms since the first step, eV, by group name."""
         return self.engine.heats()
 
     def strain(self) -> Array | None:
-        """(3, 3) F - 1 of a deformation since its start, continuous through flips; None without one.
+        """Strain F - 1 (3, 3) of a deformation since its start; None without a deformation.
 
-        The diagonal has the engineering strains; row y, column x has the shear xy.
+        The diagonal has the engineering strains; row y, column x has the shear xy. The strain stays
+        continuous where the cell flips.
         """
         found = self.engine.deformation()
         return None if found is None else found[0] - np.eye(3)
@@ -109,7 +113,7 @@ class SimulatedSystem(NotCopied):
 
     @property
     def numbers(self) -> NDArray[Any]:
-        """(n,) atomic numbers."""
+        """Atomic numbers, (n,)."""
         return np.array(self._structure.numbers)
 
     def energy(self) -> float:
@@ -126,11 +130,11 @@ class SimulatedSystem(NotCopied):
         return found
 
     def forces(self) -> Array:
-        """(n, 3) eV/Å, the user's order, of fixed atoms, too."""
+        """Forces, (n, 3) eV/Å, in the order of the structure; fixed atoms included."""
         return self.engine.forces()
 
     def stress(self) -> Array:
-        """(6,) eV/Å^3 as ASE has it: tension positive, xx yy zz yz xz xy, without the kinetic part.
+        """Stress, (6,) eV/Å^3 in ASE's order xx yy zz yz xz xy: tension positive, without the kinetic part.
 
         Raises:
             PropertyError: the cell vectors span no volume.
@@ -146,8 +150,8 @@ class SimulatedSystem(NotCopied):
     def atoms(self) -> Atoms:
         """A copy of the structure with its constraints and the present cell, positions and velocities.
 
-        Its calculator (ASE's `SinglePointCalculator`) holds energy, forces, and stress where there is a
-        volume. It is left out where a run has ended in positions that cannot be evaluated.
+        Its calculator (ASE's `SinglePointCalculator`) holds energy and forces, and the stress if the cell has
+        a volume. If a run has ended in positions that cannot be evaluated, the copy has no calculator.
         """
         atoms = self._structure.copy()
         # In a moving cell fixed atoms follow it, which ASE's FixAtoms would not let them do.

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class Simulation(SimulatedSystem):
-    """Molecular dynamics of one system, at constant energy or with a thermostat, and a barostat.
+    """Molecular dynamics of one system: at constant energy, or with a thermostat, a barostat or both.
 
         >>> from ase.build import bulk
         >>> from taichimd import Simulation
@@ -54,11 +54,12 @@ class Simulation(SimulatedSystem):
             are refused.
         forcefield: a parameter file, a shipped name, "file.py:name" or a force-field object; a list is their
             sum.
-        timestep: fs; None: 0.25 with ReaxFF, else 1. One that is long for the potential is warned of.
-        temperature: K, for drawing velocities; None: the ensemble's, in NVE 300.
-        seed: of the draw; the noise of a thermostat has its own.
-        ensemble: `Langevin`, `Berendsen`, `Bussi` or `NoseHoover` of `taichimd`, or, with a cell that moves,
-            `BerendsenNPT`, `StochasticCellRescaling` or `MartynaTobiasKlein`; None is NVE.
+        timestep: fs; None: 0.25 with ReaxFF, else 1. If a time step is long for the potential, a warning says
+            so.
+        temperature: K, at which velocities are drawn; None: the temperature of the ensemble, in NVE 300 K.
+        seed: of these velocities; the noise of a thermostat has a seed of its own.
+        ensemble: None: NVE. Thermostats: `Langevin`, `Berendsen`, `Bussi` or `NoseHoover`. With a barostat:
+            `BerendsenNPT`, `StochasticCellRescaling` or `MartynaTobiasKlein`. Others: see `combine`.
         backend: auto, cuda or cpu.
         precision: float64, mixed (see `Engine`) or float32.
         decomposition: particle, tuple or auto (see `Engine`).
@@ -68,10 +69,10 @@ class Simulation(SimulatedSystem):
             ensemble NVE alone (docs/ensembles/groups.md).
 
     Raises:
-        SettingsError: a time step, temperature or seed that makes no sense, constraints other than fixed
-            atoms, an empty group, an atom in two baths.
-        StructureError, MissingParameterError, ParameterFileError, BackendError, CapacityError: from engine
-            and reader.
+        SettingsError: an invalid time step, temperature or seed, constraints other than fixed atoms, an empty
+            group, an atom in two baths.
+        StructureError, MissingParameterError, BackendError, CapacityError: as for `Engine`.
+        ParameterFileError: as for `load_forcefield`.
     """
 
     def __new__(cls, atoms: Any = None, *args: Any, **more: Any) -> Any:
@@ -143,27 +144,29 @@ class Simulation(SimulatedSystem):
         acting: Sequence[Any] | None = None,
         trust: bool = False,
     ) -> "Simulation":
-        """A simulation that continues from a checkpoint of `save` or `taichimd run`, with the same bits.
+        """A simulation that continues from a checkpoint of `save` or `taichimd run`.
 
-        What is None is as it was saved. What begins again with other settings is told in a warning.
+        An argument that is None keeps its saved value; the continued trajectory is then bitwise identical to
+        one without interruption. If other settings reset a thermostat or barostat, a warning says so.
 
         Args:
             path: the checkpoint, or the folder of a run.
-            forcefield: the one of before; needed where that was an object, and where it was Python code,
-                "file.py:name", unless the checkpoint is trusted.
+            forcefield: the force field of the saved run. It is needed if that was an object. It is also
+                needed if that was Python code ("file.py:name") and `trust` is False.
             timestep: fs.
-            ensemble: another one; `NVE()` for constant energy.
+            ensemble: a new ensemble; `NVE()` for constant energy.
             backend: auto, cuda or cpu.
             precision: float64, mixed or float32.
             decomposition: particle, tuple or auto.
-            groups: other groups of atoms, for `acting`.
-            acting: other baths of groups, which begin again; [] for none.
-            trust: whether the Python code that the checkpoint names runs, if its files are unchanged; say so
-                of checkpoints that are your own.
+            groups: new groups of atoms, for `acting`.
+            acting: new baths of groups, whose states are reset; [] for none.
+            trust: whether the Python code that the checkpoint names may run, if its files are unchanged. Give
+                True only for checkpoints of your own.
 
         Raises:
-            CheckpointError: no checkpoint, one of another potential, or one whose potential is Python code.
-            SettingsError: a value that makes no sense, or no potential.
+            CheckpointError: the file is no checkpoint, is of a different potential, or its potential is
+                Python code that is not trusted.
+            SettingsError: an invalid value, or no potential.
             StructureError, MissingParameterError, ParameterFileError, BackendError, CapacityError: from
                 engine and reader.
         """
@@ -178,13 +181,13 @@ class Simulation(SimulatedSystem):
         return self
 
     def save(self, path: str | Path) -> None:
-        """Write a checkpoint, from which `load` and `taichimd run --restart` continue, with the same bits.
+        """Write a checkpoint, from which `load` and `taichimd run --restart` continue bitwise identically.
 
-        `ase.io.read` knows a name that ends in checkpoint.npz; of others it needs to be told
-        `format="taichimd-checkpoint"`.
+        `ase.io.read` reads a file whose name ends in checkpoint.npz. For other names give `ase.io.read` the
+        argument `format="taichimd-checkpoint"`.
 
         Args:
-            path: the file; one that is there is replaced, completely or not at all.
+            path: the file; an existing file is replaced, completely or not at all.
 
         Raises:
             OutputError: it cannot be written, or positions or velocities are not finite numbers.
@@ -201,20 +204,25 @@ class Simulation(SimulatedSystem):
         report_first: bool = True,
         samplers: Sequence[Sampler] = (),
     ) -> RunResult:
-        """Advance by `steps`, reporting at multiples of `every` of the step counter, or of an observer's own.
+        """Advance by `steps`; reports are made at multiples of `every` of the step counter.
 
         Args:
             steps: steps of this call.
             every: steps between reports, counted from step 0, so that a restart keeps the rhythm.
-            observers: told of reports and pieces.
-            should_stop: asked after each piece; True ends the run after a whole step.
-            report_first: whether to report before the first step (a restart that appends has that report).
-            samplers: called at multiples of their own `every`; one that has seen a step already must know it.
+            observers: called at reports, and after each piece of steps. An observer may have its own `every`.
+            should_stop: called after each piece of steps; True ends the run after a whole step.
+            report_first: whether to report before the first step. A restart that appends already has that
+                report.
+            samplers: called at multiples of their own `every`. A sampler can be called twice for one step, at
+                the end of a run and at the start of the next.
+
+        Returns:
+            Steps, times and whether the run was stopped early.
 
         Raises:
             SettingsError: steps or every not above zero.
             BlowUpError: the trajectory diverged.
-            CapacityError: lists that do not fit the memory.
+            CapacityError: neighbour lists that do not fit the memory.
         """
         check_length(steps, every)
         backend = self._settings.get("backend", "auto")
@@ -241,11 +249,14 @@ class Simulation(SimulatedSystem):
             kinds: some of rdf, msd, vacf, heat, viscosity, species, bonds, flow, profile.
             steps: of the run, for the blocks that errors come from.
             every: steps between samples.
-            options: as of `taichimd.observables.planning.make_plan`: window (fs), r_max (Å),
+            options: as for `taichimd.observables.planning.make_plan`: window (fs), r_max (Å),
                 profile=("x", 5.0).
 
+        Returns:
+            The sampler; after the run its `found()` has the results by observable.
+
         Raises:
-            SettingsError, AnalysisError, PropertyError: what the system does not allow.
+            SettingsError, AnalysisError, PropertyError: this system does not allow the observable.
         """
         from taichimd.app.live import Observations
         from taichimd.observables.planning import make_plan, parse_kinds
@@ -255,7 +266,7 @@ class Simulation(SimulatedSystem):
 
 
 class Simulations(NotCopied, Sequence[Simulation]):
-    """Molecular dynamics of many systems in one launch; each has the bits that it has alone.
+    """Molecular dynamics of many systems in one launch; each trajectory is bitwise that of the system alone.
 
         >>> from ase.build import bulk
         >>> from taichimd import Simulation
@@ -267,22 +278,22 @@ class Simulations(NotCopied, Sequence[Simulation]):
     It is a sequence of `Simulation`s. They have everything but `run`, since systems step together.
 
     Args:
-        systems: the structures; velocities as of `Simulation`.
-        forcefield, timestep, backend, precision, decomposition: of all, as of `Simulation`.
-        temperature: K, of all or a list; as of `Simulation`. A list is of thermostats, too, if these are not
-            a list themselves.
-        seed: a list, or one from which the seed of each system is derived with its number
-            (`derived_seed(seed, {"system": number})`), so that each has noise of its own.
-        ensemble: one for all, with the temperature and seed of each system, or a list of one kind, where
-            seeds that repeat are replaced by derived ones.
-        groups, acting: of all, as of `Simulation`, or a list with those of each system.
-        common_noise: whether all systems have `seed` itself: the same noise, and the same velocities but for
-            their temperatures. For differences between systems, such as of two structures.
+        systems: the structures; velocities as for `Simulation`.
+        forcefield, timestep, backend, precision, decomposition: for all systems, as for `Simulation`.
+        temperature: K, for all systems or a list; as for `Simulation`. If `ensemble` is one thermostat, a
+            list of temperatures also sets the thermostat of each system.
+        seed: a list, or one number. From one number the seed of each system is derived
+            (`derived_seed(seed, {"system": number})`), so noise differs between systems.
+        ensemble: one for all, which takes the temperature and seed of each system; or a list of one kind. In
+            a list, seeds that repeat are replaced by derived seeds.
+        groups, acting: for all systems, as for `Simulation`, or a list with one entry for each system.
+        common_noise: whether all systems use `seed` itself. Their noise is then equal, and their first
+            velocities differ only by a factor for the temperature. Use it for differences between systems.
 
     Raises:
-        SettingsError: no systems, lists of other lengths, what `Batch` does not serve.
-        StructureError, MissingParameterError, BackendError, CapacityError: as of `Batch`, of a system that
-            is named.
+        SettingsError: no systems, lists of different lengths, settings that `Batch` does not support.
+        StructureError, MissingParameterError, BackendError, CapacityError: as for `Batch`; the message names
+            the system.
 
     Attributes:
         batch: the engine of all systems.
@@ -346,12 +357,12 @@ class Simulations(NotCopied, Sequence[Simulation]):
 
     @property
     def step(self) -> int:
-        """MD step counter of all that continue."""
+        """Step counter of the systems that have not stopped."""
         return self.batch.step
 
     @property
     def errors(self) -> dict[int, TaichimdError]:
-        """Why systems have stopped, by their numbers."""
+        """Errors of the systems that have stopped, by the numbers of the systems."""
         return {k: member.error for k, member in enumerate(self.batch.members) if member.error is not None}
 
     def _repr_html_(self) -> str:
@@ -371,23 +382,26 @@ class Simulations(NotCopied, Sequence[Simulation]):
         should_stop: Callable[[], bool] = lambda: False,
         report_first: bool = True,
     ) -> RunResult:
-        """Advance all systems by `steps`, as `Simulation.run`.
+        """Advance all systems by `steps`, as `Simulation.run` does.
 
-        A system that explodes stops, and a warning names it; the others continue.
+        If a system diverges, it stops and a warning names it. The other systems continue.
 
         Args:
             steps: steps of this call.
-            every: steps between reports, or an observer's own.
-            observers: those of each system, in a list of lists; none of any if it is empty.
-            samplers: likewise.
-            progress: told of all systems as one, such as a `ProgressObserver`.
-            should_stop: asked after each piece.
+            every: steps between reports; an observer may have its own `every`.
+            observers: a list of observers for each system; empty: there are none.
+            samplers: a list of samplers for each system; empty: there are none.
+            progress: an observer of all systems together, such as a `ProgressObserver`.
+            should_stop: called after each piece of steps; True ends the run.
             report_first: whether to report before the first step.
 
+        Returns:
+            Steps, times and whether the run was stopped early.
+
         Raises:
-            SettingsError: steps or every not above zero, lists of other lengths.
+            SettingsError: steps or every not above zero, lists of different lengths.
             BlowUpError: every system has diverged.
-            CapacityError: lists that do not fit the memory.
+            CapacityError: neighbour lists that do not fit the memory.
         """
         check_length(steps, every)
         looks = one_of_each("observers", observers or None, len(self), ())

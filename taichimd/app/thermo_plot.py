@@ -18,13 +18,13 @@ class ThermoPlot(Observer):
         >>> table = ThermoTable("plotted.csv", every=10)
         >>> result = simulation.run(20, observers=[table, ThermoPlot("plotted.png", table)])
 
-    It stands behind its table in `observers`. A run that is stopped early or fails draws nothing by itself:
-    call `draw`.
+    Put the plot after its table in `observers`. If a run is stopped early or fails, nothing is drawn: call
+    `draw`.
 
     Args:
-        path: the picture (PNG); one that is there is replaced.
-        table: whose rows are drawn.
-        title: above the panels; None: formula and number of atoms.
+        path: the picture (PNG); an existing file is replaced.
+        table: the table whose rows are drawn.
+        title: text above the panels; None: formula and number of atoms.
 
     Raises:
         OutputError: at the end of a run: the picture cannot be written.
@@ -41,12 +41,12 @@ class ThermoPlot(Observer):
         return picture(self.path.read_bytes(), "png", "thermodynamic quantities against time")
 
     def report(self, simulation: SimulatedSystem, thermo: Thermo) -> None:
-        """Draw, if the run ends here."""
+        """Draw, if the run ends at this step."""
         if simulation.step == simulation.last_step:
             self.draw(simulation)
 
     def draw(self, simulation: SimulatedSystem) -> None:
-        """Draw the rows that there are.
+        """Draw the rows that the table has so far.
 
         Raises:
             OutputError: the picture cannot be written.

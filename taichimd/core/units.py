@@ -1,7 +1,7 @@
 """Units: eV, angstrom, amu inside; the time unit that follows is angstrom*sqrt(amu/eV) = 10.18 fs.
 
-Users type fs, K and GPa at the doors (command line, job file); those doors convert with these names,
-nothing else does. Values are ASE's (CODATA 2014), so that numbers agree with ASE to the last digit.
+Users give fs, K and GPa in the command line and in job files; these convert with the names below and
+nothing else does. The values are ASE's (CODATA 2014), so that numbers agree with ASE to the last digit.
 """
 
 from ase import units as _ase

@@ -23,6 +23,8 @@ from taichimd.ensembles.thermostats.bussi import Bussi
 class BerendsenNPT(BerendsenCell, Berendsen):
     """Weak coupling of temperature and pressure: `Berendsen` with `BerendsenCell`.
 
+    `Thermostat` and `CellMotion` describe all arguments.
+
     >>> from ase.build import bulk
     >>> from taichimd import BerendsenNPT, Simulation
     >>> bath = BerendsenNPT(600.0, pressure=1.0, bulk_modulus=98.0)
@@ -38,6 +40,8 @@ class BerendsenNPT(BerendsenCell, Berendsen):
 class StochasticCellRescaling(StochasticCell, Bussi):
     """The isothermal-isobaric ensemble without inertia of the cell: `Bussi` with `StochasticCell`.
 
+    `Thermostat` and `CellMotion` describe all arguments.
+
     >>> from ase.build import bulk
     >>> from taichimd import StochasticCellRescaling, Simulation
     >>> bath = StochasticCellRescaling(600.0, pressure=1.0, bulk_modulus=98.0)
@@ -51,7 +55,9 @@ class StochasticCellRescaling(StochasticCell, Bussi):
 
 @dataclass(frozen=True)
 class MartynaTobiasKlein(InertialCell, Bussi):
-    """The isothermal-isobaric ensemble with a cell that swings: `Bussi` with `InertialCell`.
+    """The isothermal-isobaric ensemble with inertia of the cell: `Bussi` with `InertialCell`.
+
+    `Thermostat` and `CellMotion` describe all arguments.
 
     >>> from ase.build import bulk
     >>> from taichimd import MartynaTobiasKlein, Simulation
@@ -126,10 +132,11 @@ class Deform:
             gradient is constant, L = L0 exp(e t). A shear alone has the rate du_x/dy in both.
         remap: "positions": atoms follow the cell and keep their velocities, for solids; "peculiar": SLLOD,
             for fluids; None: "peculiar" with a shear, else "positions".
-        period: steps between actions, where there is no barostat, which says it else; SLLOD acts each step.
+        period: steps between actions, if there is no barostat; a barostat has its own `period`. SLLOD acts in
+            each step.
 
     Raises:
-        SettingsError: no rate, or one that is none.
+        SettingsError: no rate is given, or a rate cannot be read.
     """
 
     x: str | float | None = None
@@ -168,16 +175,16 @@ def combine(
         'npt-scr-nose-hoover'
 
     Args:
-        thermostat: of the atoms, such as `Langevin(300.0)`; None: there is none.
-        motion: of the cell: `BerendsenCell`, `StochasticCell` or `InertialCell`, or a `Deform`. The ramp is
-            the one of the thermostat.
-        deform: a deformation beside a barostat of other axes.
+        thermostat: a thermostat, such as `Langevin(300.0)`; None: no thermostat.
+        motion: `BerendsenCell`, `StochasticCell`, `InertialCell` or `Deform`. The barostat has the ramp of
+            the thermostat.
+        deform: a deformation of axes that the barostat does not control.
 
     Returns:
         An ensemble with the parameters of all, for `Simulation(..., ensemble=...)`.
 
     Raises:
-        SettingsError: they do not combine, or have different ramps.
+        SettingsError: the arguments do not combine, or have different ramps.
     """
     if isinstance(motion, Deform):
         if deform is not None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Engine(System):
-    """Evaluates and integrates one set of atoms under one force field.
+    """Evaluates and integrates one system of atoms with one force field.
 
         >>> from ase.build import bulk
         >>> from taichimd import Engine, load_forcefield
@@ -29,7 +29,7 @@ class Engine(System):
         (8, 3)
 
     Args:
-        atoms: positions, species, masses, cell and pbc are taken; never changed. Velocities are taken, too.
+        atoms: positions, velocities, species, masses, cell and pbc are read; the object is never changed.
         forcefield: see `taichimd.load_forcefield`; a list of them is their sum.
         backend: "auto", "cuda" or "cpu".
         precision: "float64", "float32", or "mixed": float32 terms of float64 positions, summed and integrated
@@ -37,24 +37,26 @@ class Engine(System):
         skin: outer skin of the neighbour list, angstrom; chosen from the cutoff if None. No result
             depends on it.
         ensemble: what `advance` holds constant; NVE if None. See `taichimd.ensembles`.
-        decomposition: "particle": a thread for each atom and its tuples; "tuple": lists of pairs and
-            triplets, a thread for each; "auto": what was measured to be faster.
-        driving_force: F_e of homogeneous non-equilibrium molecular dynamics, 1/angstrom: the force on each
-            atom gets the term W_i^T F_e, in `forces()`, too. It needs a thermostat.
+        decomposition: "particle": one thread per atom; "tuple": one thread per pair and per triplet of a
+            list; "auto": the faster of the two by measurements.
+        driving_force: F_e of homogeneous non-equilibrium molecular dynamics, 1/angstrom. `forces()` then
+            includes the term W_i^T F_e of each atom. A driving force needs a thermostat.
         fixed: (n,) bool, True where an atom stays in place (in a moving cell: keeps its fractional
-            coordinates); None: all move. Constraints of `atoms` play no part: see `system.constraints`.
-        acting: baths of groups of atoms (`ensembles.groups.given.group_baths`), in NVE alone; and drives.
+            coordinates); None: all move. Constraints of `atoms` are ignored: see `system.constraints`.
+        acting: drives, and baths of groups of atoms (`ensembles.groups.given.group_baths`). Baths of groups
+            need the ensemble NVE.
 
     Raises:
         StructureError: no atoms, positions that are not finite, coincident atoms, no volume along the
             periodic directions, masses that are not positive, all atoms fixed.
-        MissingParameterError: species that the force field does not know.
+        MissingParameterError: species without parameters in the force field.
         SettingsError: unknown precision, too small a skin, an enumeration that does not fit the system, a
-            mask of another shape, fixed atoms with a driving force.
+            mask with a wrong shape, fixed atoms with a driving force.
         BackendError: the backend cannot be started.
-        PropertyError: a driving force where no heat current is known.
-        CapacityError: lists that do not fit the memory; `advance` and what asks for forces raise it, too.
-        ChargeError: of what asks for forces: charges that an equilibration does not find.
+        PropertyError: a driving force with a force field whose heat current is not known.
+        CapacityError: neighbour lists that do not fit the memory. `advance`, `forces` and `evaluate` raise
+            this error, too.
+        ChargeError: from `advance`, `forces` and `evaluate`: the charge equilibration does not converge.
 
     Attributes:
         n_atoms, symbols, masses, pbc, fixed: of the atoms.
@@ -95,7 +97,7 @@ class Engine(System):
         return [self]
 
     def advance(self, n_steps: int, timestep: float) -> None:
-        """Velocity Verlet, with thermostat and barostat of the ensemble; waits until the device has finished.
+        """Integrate by velocity Verlet, with thermostat and barostat of the ensemble; wait for the device.
 
         The result does not depend on how a number of steps is split into calls.
 
@@ -104,8 +106,8 @@ class Engine(System):
             timestep: internal time units (see `units.FS`).
 
         Raises:
-            BlowUpError: an atom moved by more than a quarter of the cutoff in one step, left the finite
-                numbers, or landed on another one; the state is then that of the failed step.
+            BlowUpError: an atom moved by more than a quarter of the cutoff in one step, has coordinates that
+                are not finite, or lies on a second atom; the state is then that of the failed step.
             EvaluationError: an external potential failed; the state is then that of the failed step.
         """
         self.systems.advance(n_steps, timestep)

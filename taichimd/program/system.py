@@ -73,14 +73,14 @@ class System(NotCopied):
 
     @property
     def step(self) -> int:
-        """Step counter: that of all systems, or of the step that failed."""
+        """Step counter of all systems; of a system that has stopped, the step that failed."""
         stopped = self.systems.stopped.get(self.number)
         return self.systems.step if stopped is None else stopped.step
 
     # State, in the user's order and in float64.
 
     def positions(self) -> Array:
-        """(n, 3) angstrom, not wrapped."""
+        """Positions, (n, 3) angstrom, not wrapped."""
         stopped = self.systems.stopped.get(self.number)
         if stopped is not None:
             return stopped.positions.copy()
@@ -97,7 +97,7 @@ class System(NotCopied):
         return self.positions() if self.turns is None else self._vectors("pos")
 
     def velocities(self) -> Array:
-        """(n, 3) angstrom per internal time unit (ASE's)."""
+        """Velocities, (n, 3) angstrom per internal time unit (ASE's)."""
         stopped = self.systems.stopped.get(self.number)
         if stopped is not None:
             return stopped.velocities.copy()
@@ -109,7 +109,7 @@ class System(NotCopied):
         return found
 
     def forces(self) -> Array:
-        """(n, 3) eV/angstrom at the present positions, of fixed atoms, too."""
+        """Forces at the present positions, (n, 3) eV/angstrom; fixed atoms included."""
         self._check_going()
         return self._vectors("force")
 
@@ -119,7 +119,7 @@ class System(NotCopied):
 
     @property
     def cell(self) -> Array:
-        """(3, 3) angstrom, cell vectors in rows; after steps with a barostat it waits for the device."""
+        """Cell vectors in rows, (3, 3) angstrom; after steps with a barostat this waits for the device."""
         stopped = self.systems.stopped.get(self.number)
         return self.systems.cells.vectors(self.number) if stopped is None else stopped.cell.copy()
 
@@ -146,20 +146,21 @@ class System(NotCopied):
         cell: Array | None = None,
         bath: dict[str, Any] | None = None,
     ) -> None:
-        """Set parts of the state, (n, 3) in the user's order; the list is kept as long as it holds.
+        """Set parts of the state; arrays (n, 3) are in the order of the structure.
 
         Args:
             positions: angstrom.
             turns: cells by which these positions have been folded; None: they are not folded.
-            velocities: angstrom per internal time unit; those of fixed atoms become 0.
-            forces: eV/angstrom, of these positions (a restart); computed when needed if None, and in a batch.
-            step: the step counter, of a batch that of all systems.
+            velocities: angstrom per internal time unit; velocities of fixed atoms become 0.
+            forces: eV/angstrom at these positions, for a restart. If None, and in a batch, forces are
+                computed when they are needed.
+            step: the step counter; in a batch all systems share it.
             cell: (3, 3) angstrom.
-            bath: of the thermostat, what `bath_state` returned.
+            bath: state of the thermostat, as `bath_state` returned it.
 
         Raises:
             StructureError: as for a new engine.
-            SettingsError: a bath of another ensemble.
+            SettingsError: the state of a different ensemble.
         """
         systems, number = self.systems, self.number
         if cell is not None and not np.array_equal(cell, self.cell):
@@ -191,7 +192,7 @@ class System(NotCopied):
             systems.set_bath(number, bath)
 
     def atom_states(self) -> dict[str, Array]:
-        """What contributions of the force field keep of each atom from step to step, (n,) each, by name."""
+        """Values that the force field keeps for each atom from step to step, by name, (n,) each."""
         carried = self.systems.seen("carried", self.systems.state.carried_values)
         return {name: values[self._part] for name, values in carried.items()}
 
@@ -199,12 +200,12 @@ class System(NotCopied):
         """Set what `atom_states` returned.
 
         Raises:
-            SettingsError: states of another force field, or of another number of atoms.
+            SettingsError: states of a different force field, or of a different number of atoms.
         """
         self.systems.set_carried(self.number, states)
 
     def bath_state(self) -> dict[str, Any]:
-        """What a thermostat remembers from step to step, for a checkpoint; empty in NVE."""
+        """State of thermostat and barostat, for a checkpoint; empty in NVE."""
         found, drives = self._bath.state(), self.systems.drives
         if drives is not None and drives.of_system(self.number):
             found["drives"] = state_of(drives, self.number)
@@ -212,7 +213,7 @@ class System(NotCopied):
 
     @property
     def moves_centre(self) -> bool:
-        """Whether noise moves the centre of mass."""
+        """Whether the noise of the thermostat moves the centre of mass."""
         groups = self.systems.baths.groups
         drives = self.systems.drives
         return (
@@ -222,14 +223,14 @@ class System(NotCopied):
         )
 
     def heats(self) -> dict[str, float]:
-        """Energy that each bath of a group has given to the atoms since the first step, eV, by its name."""
+        """Energy that each bath of a group has given to the atoms since the first step, eV, by group name."""
         return self.systems.heats(self.number)
 
     def deformation(self) -> tuple[Array, float] | None:
         """Deformation gradient F (3, 3) since the start, and the work on the atoms, eV; None without one.
 
-        Rows of F are vectors: h = h0 F of cell vectors in rows, but for flips. F_xx - 1 is the engineering
-        strain along x, and row y, column x is the shear xy.
+        Cell vectors are rows: h = h0 F, up to flips of the cell. F_xx - 1 is the engineering strain along x.
+        Row y, column x is the shear xy.
         """
         return self._bath.deformation()
 
@@ -244,12 +245,12 @@ class System(NotCopied):
         return found
 
     def drives(self) -> dict[str, dict[str, Any]]:
-        """What each drive has done since the first step, by its name.
+        """Work, energy and force of each drive, by name; work and impulse count from the first step.
 
         Returns:
-            Of each: "work" and "energy" (eV), "force" on what drives (three, eV/Å), "push" on a wall,
-            "impulse" on a wall that reflects (eV fs/Å), "place" of an indenter (three, Å),
-            as far as it has them.
+            For each drive the quantities that it has: "work" and "energy" (eV), "force" on the drive (three
+            components, eV/Å), "push" on a wall (eV/Å), "impulse" on a wall that reflects (eV fs/Å), "place"
+            of an indenter (three coordinates, Å).
         """
         found: dict[str, dict[str, Any]] = {}
         drives = self.systems.drives
@@ -265,7 +266,7 @@ class System(NotCopied):
         return found
 
     def atom_values(self) -> dict[str, Array]:
-        """What a frame shows of each atom, (n,) each, by name: states of contributions, charges (e)."""
+        """Values of each atom that frames contain, by name, (n,) each: kept values, charges (e)."""
         systems = self.systems
         carried = systems.seen("shown", lambda: systems.state.carried_values(shown=True))
         of_all = {**carried, **self.device.of_terms("atom_values")}
@@ -275,12 +276,12 @@ class System(NotCopied):
         """The `forcefields.reaxff.bond_table.BondTable` of the present positions; None without bonds.
 
         Raises:
-            CapacityError: it does not fit the memory.
+            CapacityError: the table does not fit the memory.
         """
         return self.device.bonds()
 
     def energy_terms(self) -> dict[str, float]:
-        """Energy of each term (eV) of a contribution that knows them, at the present positions."""
+        """Energy of each term (eV) at the present positions, for contributions that report their terms."""
         return self.device.of_terms("terms")
 
     def _check_going(self) -> None:
@@ -290,7 +291,7 @@ class System(NotCopied):
     # Evaluation.
 
     def evaluate(self) -> Evaluation:
-        """Energies, forces and virials at the present positions; the state is not disturbed."""
+        """Energies, forces and virials at the present positions; the state is not changed."""
         self._check_going()
         systems = self.systems
         total = systems.sums("totals")[self.number]
@@ -345,10 +346,10 @@ class System(NotCopied):
         return found
 
     def pressures(self) -> Array | None:
-        """Pressure along xx, yy, zz, yz, xz, xy, with the kinetic part, (6,) GPa.
+        """Pressure tensor xx, yy, zz, yz, xz, xy with the kinetic part, (6,) GPa.
 
-        None unless periodic in three directions, with a potential that has a virial. The mean of the first
-        three is `thermo().pressure`.
+        None if the cell is not periodic in three directions, or the potential has no virial. The mean of the
+        first three components is `thermo().pressure`.
         """
         self._check_going()
         if self.volume is None or not self.forcefield.has_virial:
@@ -356,13 +357,13 @@ class System(NotCopied):
         return np.asarray(self.systems.sums("stress")[self.number][:6] / self.volume / units.GPA)
 
     def heat_current(self) -> HeatCurrent:
-        """Heat current at the present positions and velocities, added up on the device.
+        """Heat current at the present positions and velocities, summed on the device.
 
-        The stepping kernels know nothing of it: each call takes what the last kernel of `advance` has left,
-        and costs one sum over atoms.
+        A call costs one sum over atoms; steps cost the same with and without calls.
 
         Returns:
-            Potential and kinetic part, (3,) each, eV angstrom per internal time unit; see `program.heat`.
+            Potential and kinetic part, (3,) each, eV angstrom per internal time unit; see `program.heat` for
+            the equations.
 
         Raises:
             PropertyError: a force field with charges.
@@ -372,11 +373,11 @@ class System(NotCopied):
         return HeatCurrent(*self.systems.sums("heat")[self.number][:6].reshape(2, 3))
 
     def observe(self, take: Callable[[State, Any, Any], None]) -> None:
-        """Lend the device's arrays, of a batch copies, to a sampler (`taichimd.observables.samplers`).
+        """Lend the device's arrays, or copies in a batch, to a sampler (`taichimd.observables.samplers`).
 
         Args:
             take: called with the state, the energies (n) and the virials (9n) of the atoms at the present
-                positions, all in spatial order. It may read them during the call; a later step replaces them.
+                positions, all in spatial order. `take` may read them only during the call.
         """
         self._check_going()
         systems = self.systems
@@ -394,7 +395,7 @@ class System(NotCopied):
     # Time.
 
     def recorder(self) -> Recorder | None:
-        """What has totals of all systems reported later; None: they are reported at once."""
+        """The recorder that reports totals of all systems later; None: totals are reported at once."""
         return self.systems.recorder()
 
     def advance(self, n_steps: int, timestep: float) -> None:
@@ -414,5 +415,5 @@ class System(NotCopied):
         self.systems.synchronize()
 
     def statistics(self) -> dict[str, Any]:
-        """Figures of neighbour lists, of all systems, and of a charge equilibration, for reports."""
+        """Statistics of the neighbour lists of all systems, and of a charge equilibration, for reports."""
         return self.systems.statistics()

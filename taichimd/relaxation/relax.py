@@ -63,13 +63,13 @@ class Row:
 
 @dataclass(frozen=True)
 class Relaxation:
-    """What came of a relaxation.
+    """Result of a relaxation.
 
     Attributes:
         atoms: the relaxed structure: a copy of the one given with new positions and cell, and a calculator
             that holds energy, forces and stress.
         converged: whether forces, and the stress where the cell relaxes, are below their bounds.
-        reason: "converged", "out of steps" or "stopped"; of one of several that diverged: why.
+        reason: "converged", "out of steps" or "stopped"; of one of several that diverged: the error.
         steps: steps done; one evaluation of the forces each, and one more.
         energy: eV. fmax: eV/Å, the largest force on an atom that may move.
         pressure: GPa. volume: Å^3. Both None unless periodic in three directions.
@@ -120,7 +120,7 @@ def relax(
     should_stop: Callable[[], bool] = lambda: False,
     **compute: "Unpack[EngineOptions]",
 ) -> Relaxation:
-    """Relax atoms, and their cell if wanted, with FIRE on the device.
+    """Relax atoms, and optionally their cell, with FIRE on the device.
 
         >>> from ase.build import bulk
         >>> from taichimd import relax
@@ -130,28 +130,33 @@ def relax(
         >>> found.converged, round(found.energy / 8, 3)
         (True, -4.337)
 
-    Atoms held by `FixAtoms` keep their places; where the cell relaxes, their places in the cell.
+    Atoms held by `FixAtoms` keep their positions. If the cell relaxes, they keep their fractional
+    coordinates.
 
     Args:
-        atoms: the structure; left alone. A list of structures makes a list of results (`relax_many`).
+        atoms: the structure, which is not changed; or a list of structures (see `relax_many`).
         potential: a parameter file, a shipped name, "file.py:name" or a force field; a list is their sum.
-        fmax: eV/Å, largest force of a relaxed structure.
-        steps: most steps.
+        fmax: eV/Å; the relaxation stops when the largest force is below this value.
+        steps: largest number of steps.
         cell: "none", "isotropic", "orthorhombic" or "full"; see `RelaxSettings`.
         axes: Cartesian directions along which the cell may change, such as "xy"; None: all periodic ones.
-        pressure: GPa, to be reached.
-        smax: GPa, largest deviation from it in a component of the stress.
-        on_row: told how it goes, several times a second or more often.
-        should_stop: asked every few steps; True ends it with the structure so far.
+        pressure: GPa, of the relaxed structure.
+        smax: GPa; with a cell that relaxes, each component of the stress must be this close to `pressure`.
+        on_row: called with step, energy, largest force and pressure, several times a second or more often.
+        should_stop: called every few steps; True ends the relaxation with the present structure.
         **compute: `backend` (auto, cuda or cpu), `precision` (float64, mixed or float32), `skin` (Å; no
             result depends on it), `decomposition` (particle, tuple or auto): as for `Engine`.
 
+    Returns:
+        The relaxed structure, its energy (eV), largest force (eV/Å) and pressure (GPa), and whether it
+        converged; for a list of structures a list of these.
+
     Raises:
-        SettingsError: a value that makes no sense, a cell that cannot relax in a direction that is asked for,
-            a constraint other than fixed atoms.
-        RelaxationError: the cell collapsed or exploded, or atoms landed on top of each other.
-        StructureError, MissingParameterError, ParameterFileError, BackendError, EvaluationError: from engine
-            and reader.
+        SettingsError: an invalid value, a cell that cannot relax along the requested directions, a constraint
+            other than fixed atoms.
+        RelaxationError: the cell collapsed or diverged, or two atoms came to the same position.
+        StructureError, MissingParameterError, BackendError, EvaluationError: as for `Engine`.
+        ParameterFileError: as for `load_forcefield`.
     """
     settings = RelaxSettings(fmax, steps, cell, axes, pressure, smax)
     if isinstance(atoms, list | tuple):
@@ -189,15 +194,15 @@ def relax_many(
         systems: the structures.
         potential: as of `relax`.
         settings: of all.
-        on_row: told how it goes; rows say of which system.
-        should_stop: asked every few steps.
-        names: what messages call the systems; None: by their numbers.
-        **compute: backend, precision, skin, decomposition, as of `relax`.
+        on_row: called as by `relax`; a row has the number of its system.
+        should_stop: called every few steps; True ends all relaxations.
+        names: names of the systems in messages; None: their numbers.
+        **compute: backend, precision, skin, decomposition, as for `relax`.
 
     Raises:
-        SettingsError, StructureError, MissingParameterError, EvaluationError: as of `relax`; of a system that
-            is named.
-        CapacityError: they do not fit the memory; the message says how many would.
+        SettingsError, StructureError, MissingParameterError, EvaluationError: as for `relax`; the message
+            names the system.
+        CapacityError: the systems do not fit the memory; the message says how many would fit.
     """
     started = time.perf_counter()
     names = [called(number) for number in range(len(systems))] if names is None else names

@@ -17,7 +17,7 @@ Numbers = NDArray[np.int64]
 
 
 class Group:
-    """Atoms, by a text of the selection language, a mask, or their numbers.
+    """A group of atoms, given by a text of the selection language, a mask, or numbers of atoms.
 
         >>> from ase.build import bulk
         >>> from taichimd import Group
@@ -40,25 +40,28 @@ class Group:
         self._mask: Callable[[Asked], Mask] = _mask_of(where) if given is None else given._mask
 
     def mask(self, asked: Asked) -> Mask:
-        """(n,) True where an atom is in the group; it may be empty.
+        """Mask (n,), True where an atom is in the group; the group may be empty.
 
         Raises:
-            SettingsError: what does not fit the structure.
+            SettingsError: the group does not fit the structure.
         """
         return self._mask(asked)
 
     def numbers(
         self, atoms: Atoms, groups: Mapping[str, Any] | None = None, fixed: Mask | None = None
     ) -> Numbers:
-        """The numbers of its atoms in a structure, in order.
+        """Numbers of the atoms of the group in a structure, in increasing order.
 
         Args:
             atoms: the structure.
             groups: other groups by name, which a text may use.
-            fixed: (n,) which atoms are fixed; None: none.
+            fixed: (n,) bool, True where an atom is fixed; None: no atom is fixed.
+
+        Returns:
+            (m,) numbers, counted from 0.
 
         Raises:
-            SettingsError: what does not fit the structure, or no atoms.
+            SettingsError: the group does not fit the structure, or has no atoms.
         """
         return Groups(atoms, groups, fixed).atoms_of(self, "group")
 

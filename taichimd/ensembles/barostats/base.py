@@ -24,27 +24,27 @@ CURE_OF_CELLS = (
 
 @dataclass(frozen=True)
 class CellMotion(Ensemble):
-    """A barostat: how the cell follows a pressure. Not used itself, only its subclasses.
+    """Base class of barostats: how the cell follows a pressure.
 
-    It says nothing of a temperature: `taichimd.ensembles.combine` gives it a thermostat. What it declares
-    comes before what a thermostat declares, and each of its methods does the thermostat's part, too.
+    A barostat has no temperature: `taichimd.ensembles.combine` gives it a thermostat. The methods of a
+    barostat include what the thermostat does.
 
     Args:
         pressure: GPa; one number, or three for x, y and z. With a ramp, at its first step.
-        final_pressure: GPa at the end of the ramp, likewise; None holds `pressure`.
-        pressure_coupling_time: fs, how long the cell takes to follow the pressure.
-        bulk_modulus: GPa, of the material; an estimate within a factor of a few will do, it only turns the
-            coupling time into a rate. npt-mtk does not use it.
-        control: what may change: "isotropic" (the controlled axes alike), "orthorhombic" (each of its own),
-            "triclinic" (lengths and angles; the cell does not rotate).
+        final_pressure: GPa at the end of the ramp, one number or three; None holds `pressure`.
+        pressure_coupling_time: fs, the time in which the cell follows the pressure.
+        bulk_modulus: GPa, of the material. An estimate within a factor of a few is enough, because it only
+            converts the coupling time into a rate. npt-mtk does not use it.
+        control: what may change: "isotropic" (the controlled axes by one factor), "orthorhombic" (each axis
+            by its own factor), "triclinic" (lengths and angles; the cell does not rotate).
         axes: Cartesian axes that are controlled, such as "xy"; for "triclinic" all three.
-        period: steps from one action of barostat, and of a thermostat of the whole system, to the next; the
-            others cost what they cost without, but for the one behind an action of npt-scr. npt-mtk, whose
-            cell has inertia, acts each step.
-        ramp: first and last step of the ramp of the pressure; that of the temperature is the same.
+        period: steps between two actions of the barostat, and of a thermostat of the whole system. The steps
+            between cost no more than steps without a barostat, except the step after an action of npt-scr.
+            npt-mtk, whose cell has inertia, acts in each step.
+        ramp: first and last step of the ramp of the pressure; the ramp of the temperature is the same.
 
     Raises:
-        SettingsError: a value that makes no sense.
+        SettingsError: an invalid value.
     """
 
     takes_drive: ClassVar[bool] = False
@@ -121,7 +121,7 @@ class CellMotion(Ensemble):
 
     @property
     def most_pressure(self) -> float:
-        """The largest of the wanted pressures, GPa, without their signs."""
+        """Largest absolute value of the pressures, GPa."""
         ends = (p for p in (self.pressure, self.final_pressure) if p is not None)
         return max(float(np.abs(three(p)).max()) for p in ends)
 
@@ -180,7 +180,7 @@ class CellMotion(Ensemble):
         return barostat_functions(cls, coupling, real, by_slot)
 
     def check_timestep(self, timestep: float) -> None:
-        """Refuse a time step that is too long for the thermostat, the cell or the period of the barostat.
+        """Raise if a time step is too long for the thermostat, the cell or the period of the barostat.
 
         The coupling time of the cell must be at least ten steps, and at least the time between two actions.
 

@@ -12,10 +12,10 @@ from taichimd.ensembles.barostats.layout import RATE
 
 
 class BerendsenCell(CellMotion):
-    """Weak coupling: the pressure relaxes as exp(-t/coupling time), without noise.
+    """Weak coupling: the pressure relaxes as exp(-t/pressure_coupling_time), without noise.
 
-    H. J. C. Berendsen et al., J. Chem. Phys. 81, 3684 (1984), doi:10.1063/1.448118. Use it to reach a
-    pressure, not to sample. It needs no thermostat.
+    Source: H. J. C. Berendsen et al., J. Chem. Phys. 81, 3684 (1984), doi:10.1063/1.448118. Use this barostat
+    to reach a pressure, not to sample. It needs no thermostat. `CellMotion` describes all arguments.
 
         >>> from taichimd import BerendsenCell, Bussi, combine
         >>> combine(Bussi(600.0), BerendsenCell(pressure=1.0)).name

@@ -27,12 +27,12 @@ them."""
 
 
 class InertialCell(CellMotion):
-    """A cell with inertia: second-order dynamics of the volume or the whole cell.
+    """A cell with inertia: second-order dynamics of the volume or of the whole cell.
 
-    G. J. Martyna, D. J. Tobias, M. L. Klein, J. Chem. Phys. 101, 4177 (1994), doi:10.1063/1.467468, with
-    friction and noise on the cell's velocity in place of its thermostat chain, as D. Quigley, M. I. J.
-    Probert, J. Chem. Phys. 120, 11432 (2004), doi:10.1063/1.1755657. The cell's mass is (N_f + 3) k T
-    tau^2/3.
+    Source: G. J. Martyna, D. J. Tobias, M. L. Klein, J. Chem. Phys. 101, 4177 (1994), doi:10.1063/1.467468.
+    Friction and noise act on the velocity of the cell in place of a thermostat chain, as in D. Quigley,
+    M. I. J. Probert, J. Chem. Phys. 120, 11432 (2004), doi:10.1063/1.1755657. The mass of the cell is
+    (N_f + 3) k T tau^2/3, with tau the pressure coupling time. `CellMotion` describes all arguments.
 
         >>> from taichimd import InertialCell, NoseHoover, combine
         >>> combine(NoseHoover(600.0), InertialCell(pressure=1.0)).name

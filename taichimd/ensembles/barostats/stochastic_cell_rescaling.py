@@ -25,13 +25,14 @@ LAST_STRAIN = OWN_STATE
 
 
 class StochasticCell(CellMotion):
-    """Weak coupling with the noise that makes it sample the isothermal-isobaric ensemble.
+    """Stochastic cell rescaling: weak coupling with noise, which samples the isothermal-isobaric ensemble.
 
-    M. Bernetti, G. Bussi, J. Chem. Phys. 153, 114107 (2020), doi:10.1063/5.0020514; cells that change shape:
-    V. Del Tatto, P. Raiteri, M. Bernetti, G. Bussi, Appl. Sci. 12, 1139 (2022), doi:10.3390/app12031139.
+    Source: M. Bernetti, G. Bussi, J. Chem. Phys. 153, 114107 (2020), doi:10.1063/5.0020514. Cells that change
+    shape: V. Del Tatto, P. Raiteri, M. Bernetti, G. Bussi, Appl. Sci. 12, 1139 (2022),
+    doi:10.3390/app12031139.
 
-    Between two actions the pressure is taken as constant: what passes then must be short beside the coupling
-    time.
+    Between two actions the pressure is taken as constant, so the time between two actions must be short
+    compared with the coupling time. `CellMotion` describes all arguments.
 
         >>> from taichimd import Langevin, StochasticCell, combine
         >>> combine(Langevin(600.0), StochasticCell(pressure=1.0)).name
@@ -42,7 +43,7 @@ class StochasticCell(CellMotion):
     settles: ClassVar[bool] = True
 
     def check_timestep(self, timestep: float) -> None:
-        """As for every barostat; and no leaps with which volumes fluctuate too much.
+        """As for every barostat; also refuse actions so rare that the volume would fluctuate too much.
 
         Raises:
             SettingsError: a coupling time is too short, or the period too long.

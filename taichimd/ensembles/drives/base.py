@@ -89,23 +89,23 @@ class Drive:
 
     @property
     def moves_with_time(self) -> bool:
-        """Whether something of it depends on time."""
+        """Whether the drive depends on time."""
         return False
 
     def last_time(self) -> float | None:
-        """Time until which it is defined, fs; None: for ever."""
+        """Time until which the drive is defined, fs; None: there is no end."""
         return None
 
     def acts_along(self, own: Array | None) -> str:
-        """Axes along which it pulls, or along which its energy changes; the cell must not change along these.
+        """Axes along which the drive pulls or its energy changes; the cell must not change along these.
 
         Args:
-            own: charges or forces of its atoms, of a force that has them.
+            own: charges or forces of the atoms of the drive, if the drive has them.
         """
         return "xyz"
 
     def columns(self) -> tuple[str, ...]:
-        """What tables have of it."""
+        """Names of the quantities that tables have of the drive."""
         return ("work",)
 
     def settings(self) -> dict[str, Any]:

@@ -25,7 +25,7 @@ _KINDS = {"force": "eV/Å", "acceleration": "Å/ps^2", "total": "eV/Å", "field"
 
 @dataclass(frozen=True)
 class Force(Drive):
-    """A force on each atom of a group. Give one of force, acceleration, total, field and array.
+    """A force on each atom of a group. Give one of `force`, `acceleration`, `total`, `field` and `array`.
 
         >>> from ase.build import bulk
         >>> from taichimd import Force, Simulation
@@ -38,18 +38,18 @@ class Force(Drive):
         acceleration: of each atom, Å/ps^2.
         total: on the group, eV/Å, shared as `share` says.
         field: electric field, V/Å, on the fixed charges of the structure (`initial_charges`).
-        array: (n, 3) eV/Å, of the atoms of the group or of all atoms; or the name of such an array of the
+        array: (n, 3) eV/Å, of the atoms of the group or of all atoms; or the name of such an array in the
             structure.
         share: "mass", in proportion to the masses, or "number", the same for each atom.
         period: fs; the force is multiplied by sin(2 pi t/period + phase). t counts from the first step. None:
             constant.
         phase: radians.
 
-    In place of three numbers stands the name of a file, or rows, for a table: a time (fs) and three numbers a
-    line.
+    In place of three numbers you can give a table, as the name of a file or as rows: each line has a time
+    (fs) and three numbers.
 
     Raises:
-        SettingsError: none or several of these, or values that make no sense.
+        SettingsError: none or several of the five, or invalid values.
     """
 
     kind: ClassVar[str] = "force"
@@ -88,17 +88,17 @@ class Force(Drive):
 
     @property
     def table(self) -> Array | None:
-        """(m, 4): times (fs) and three numbers; None if it is none."""
+        """The table, (m, 4): times (fs) and three numbers; None without a table."""
         value = getattr(self, self.quantity)
         return None if self.quantity == "array" or is_vector(value) else np.array(value, float)
 
     @property
     def moves_with_time(self) -> bool:
-        """Whether it has a period or is a table."""
+        """Whether the force has a period or is a table."""
         return self.period is not None or self.table is not None
 
     def acts_along(self, own: Array | None) -> str:
-        """Axes along which it has a component."""
+        """Axes along which the force has a component."""
         if self.quantity == "array":
             return axes_of(own)
         table = self.table

@@ -35,15 +35,15 @@ class Indenter(Drive):
 
     Args:
         shape: sphere, cylinder, or plane.
-        centre: Å: of the sphere, a point of the axis or of the plane.
+        centre: Å: centre of the sphere, a point on the axis of the cylinder, or a point of the plane.
         radius: Å, of a sphere or cylinder.
-        constant: K, eV/Å^3.
+        constant: K of the energy K (R - r)^3/3 of an atom inside, eV/Å^3.
         axis: x, y or z, along the cylinder or normal to the plane. A plane pushes along the axis; with "-z"
-            against it.
-        velocity: Å/ps.
+            a plane pushes against the axis.
+        velocity: of the indenter, Å/ps.
 
     Raises:
-        SettingsError: values that make no sense.
+        SettingsError: invalid values.
     """
 
     kind: ClassVar[str] = "indenter"
@@ -72,11 +72,11 @@ class Indenter(Drive):
 
     @property
     def moves_with_time(self) -> bool:
-        """Whether it moves."""
+        """Whether the indenter moves."""
         return any(self.velocity)
 
     def columns(self) -> tuple[str, ...]:
-        """Energy, work, force on the indenter, and where it is."""
+        """Names of energy, work, force on the indenter, and its position."""
         return ("energy", "work", "force", "place") if self.moves_with_time else ("energy", "force")
 
     def acts_along(self, own: Array | None) -> str:
@@ -85,14 +85,14 @@ class Indenter(Drive):
         return {"plane": axis, "cylinder": "xyz".replace(axis, ""), "sphere": "xyz"}[self.shape]
 
     def direction(self) -> Array:
-        """(3,) unit vector of the axis."""
+        """Unit vector (3,) of the axis."""
         return (-1.0 if "-" in self.axis else 1.0) * np.eye(3)["xyz".index(self.axis[-1])]
 
     def check(self, start: Start, called: str) -> None:
-        """Raise if atoms are within two of its images, or if it is a plane across a periodic direction.
+        """Raise if an atom lies inside two periodic images, or a plane lies across a periodic direction.
 
         Raises:
-            SettingsError: which direction, or which atom.
+            SettingsError: the message names the direction or the atom.
         """
         if self.shape == "plane":
             for k in np.flatnonzero(start.pbc):

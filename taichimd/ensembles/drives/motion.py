@@ -21,9 +21,9 @@ from taichimd.ensembles.drives.base import VELOCITY, Drive, Row, Start
 
 @dataclass(frozen=True)
 class Move(Drive):
-    """A group whose atoms all move at one constant velocity, whatever forces act on them.
+    """A group whose atoms all move at one constant velocity; forces do not change their motion.
 
-    They have no temperature, no bath and no other drive acts on them.
+    These atoms have no temperature. No bath and no other drive may act on them.
 
         >>> from taichimd import Move
         >>> Move((0.5, 0, 0), on="top").columns()
@@ -49,7 +49,7 @@ class Move(Drive):
         return True
 
     def columns(self) -> tuple[str, ...]:
-        """Work, and force of the other atoms on the group."""
+        """Names of the work, and of the force of the other atoms on the group."""
         return ("work", "force")
 
     def rows(self, start: Start) -> list[Row]:
@@ -71,7 +71,7 @@ class Drag(Drive):
         coupling_time: fs.
 
     Raises:
-        SettingsError: no number above 0.
+        SettingsError: the coupling time is not a number above 0.
     """
 
     kind: ClassVar[str] = "drag"
@@ -101,19 +101,19 @@ def kept(timestep: float, coupling_time: float) -> float:
 
 @dataclass(frozen=True)
 class Momentum(Drive):
-    """Takes the momentum of a group away every few steps.
+    """Removes the momentum of a group every few steps.
 
         >>> from taichimd import Momentum
         >>> Momentum(100, angular=True).columns()
         ('work',)
 
     Args:
-        every: steps.
-        linear: whether the velocity of the centre of mass is taken away.
-        angular: whether the rotation about the centre of mass is; needs a system without periods.
+        every: steps between two removals.
+        linear: whether the velocity of the centre of mass is removed.
+        angular: whether the rotation about the centre of mass is removed; the system must not be periodic.
 
     Raises:
-        SettingsError: no number of steps, or nothing to take away.
+        SettingsError: `every` is not a whole number above 0, or neither momentum is to be removed.
     """
 
     kind: ClassVar[str] = "momentum"
@@ -130,10 +130,10 @@ class Momentum(Drive):
             raise SettingsError("Momentum has neither linear nor angular: it would take nothing away")
 
     def check(self, start: Start, called: str) -> None:
-        """Raise if there is no rotation to take away.
+        """Raise if the rotation cannot be removed.
 
         Raises:
-            SettingsError: angular momentum of a periodic system, or of one atom.
+            SettingsError: angular momentum of a periodic system, or of a single atom.
         """
         if self.angular and start.pbc.any():
             raise SettingsError(

@@ -28,15 +28,16 @@ class Spring(Drive):
         ('atoms', ('energy', 'work', 'force'))
 
     Args:
-        constant: eV/Å^2; or three, along x, y and z, of which 0 leaves an axis free.
-        of: "atoms", a spring for each atom to its own place at the first step, or "centre", one of the centre
-            of mass.
-        to: of a centre: "start", its own place at the first step, a point (Å), or another group.
-        length: Å, at which the spring has no force; of a centre with a point or a group alone.
+        constant: eV/Å^2; or three constants along x, y and z. A constant of 0 leaves an axis free.
+        of: "atoms": a spring between each atom and its position at the first step; "centre": one spring on
+            the centre of mass.
+        to: the other end of a spring on the centre of mass: "start" (its position at the first step), a point
+            (Å), or a second group.
+        length: Å, at which the spring has no force; only between a centre of mass and a point or a group.
         velocity: Å/ps, of the other end.
 
     Raises:
-        SettingsError: values that make no sense.
+        SettingsError: invalid values.
     """
 
     kind: ClassVar[str] = "spring"
@@ -85,17 +86,17 @@ class Spring(Drive):
 
     @property
     def other(self) -> Any:
-        """The group at the other end; None if that is a point."""
+        """The group at the other end; None if the other end is a point."""
         return None if is_vector(self.to) or (isinstance(self.to, str) and self.to == "start") else self.to
 
     @property
     def joins(self) -> bool:
-        """Whether it is between two groups."""
+        """Whether the spring is between two groups."""
         return self.other is not None
 
     @property
     def moves_with_time(self) -> bool:
-        """Whether its end moves."""
+        """Whether the other end moves."""
         return any(self.velocity)
 
     def acts_along(self, own: Array | None) -> str:
@@ -103,7 +104,7 @@ class Spring(Drive):
         return axes_of(self.constant) if isinstance(self.constant, tuple) else "xyz"
 
     def columns(self) -> tuple[str, ...]:
-        """Energy, work and force on its other end."""
+        """Names of energy, work, and force on the other end."""
         return ("energy", "work", "force") if self.moves_with_time or self.of == "centre" else ("energy",)
 
     def settings(self) -> dict[str, Any]:

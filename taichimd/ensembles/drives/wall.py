@@ -26,7 +26,7 @@ _ROOM = re.compile(r"\s*([xyzabc])\s*([<>])\s*([-+]?[0-9.]+(?:[eE][-+]?\d+)?)\s*
 
 @dataclass(frozen=True)
 class Wall(Drive):
-    """A flat wall, on one side of which atoms stay.
+    """A flat wall that keeps atoms on one side.
 
         >>> from taichimd import Wall
         >>> floor = Wall("z > 0", "lj93", epsilon=0.02, sigma=3.0, cutoff=7.5)
@@ -35,17 +35,17 @@ class Wall(Drive):
 
     Args:
         room: the side on which atoms stay, such as "z > 0" or "x < 40" (Å). With a, b or c in place of x, y
-            or z the normal is that
-            of the plane of the other two cell vectors, and the number a distance along it from the origin.
+            or z the wall is parallel to the two other cell vectors, and the number is the distance of the
+            wall from the origin along its normal.
         style: reflect, harmonic, lj93 or lj126.
         constant: k of a harmonic wall, eV/Å^2.
         epsilon, sigma: of lj93 and lj126, eV and Å.
         cutoff: distance from the wall at which the energy ends, Å.
         velocity: of the wall, Å/ps, along its axis.
-        amplitude, period: of a motion of the wall as a sine, Å and fs.
+        amplitude, period: of a sinusoidal motion of the wall, Å and fs.
 
     Raises:
-        SettingsError: values that make no sense.
+        SettingsError: invalid values.
     """
 
     kind: ClassVar[str] = "wall"
@@ -88,26 +88,26 @@ class Wall(Drive):
 
     @property
     def axis(self) -> str:
-        """The letter of its normal."""
+        """The letter of the normal: x, y, z, a, b or c."""
         found = _ROOM.match(self.room)
         return found.group(1) if found else ""
 
     @property
     def moves_with_time(self) -> bool:
-        """Whether it moves."""
+        """Whether the wall moves."""
         return self.velocity != 0.0 or self.amplitude != 0.0
 
     def columns(self) -> tuple[str, ...]:
-        """Energy, force or impulse on the wall, and the work of one that moves."""
+        """Names of the energy, the force or impulse on the wall, and the work if the wall moves."""
         work = ("work",) * self.moves_with_time
         return (*work, "impulse") if self.style == "reflect" else ("energy", *work, "push")
 
     def acts_along(self, own: Array | None) -> str:
-        """Its normal, where that is an axis."""
+        """The axis of the normal if that is x, y or z; else all three."""
         return self.axis if self.axis in "xyz" else "xyz"
 
     def normal(self, cell: Array) -> Array:
-        """(3,) unit vector into the room."""
+        """Unit vector (3,) of the normal, towards the side of the atoms."""
         side = 1.0 if ">" in self.room else -1.0
         if self.axis in "xyz":
             return side * np.eye(3)["xyz".index(self.axis)]
@@ -119,16 +119,16 @@ class Wall(Drive):
         return side * np.sign(across @ cell[number] or 1.0) * across / size
 
     def place(self) -> float:
-        """Where it is at first: n.x of its plane for the normal n, Å."""
+        """First position of the wall, Å: n.x of its plane for the normal n."""
         found = _ROOM.match(self.room)
         number = float(found.group(3)) if found else 0.0
         return number if ">" in self.room else -number
 
     def check(self, start: Start, called: str) -> None:
-        """Raise if it cannot be there.
+        """Raise if the wall does not fit the structure.
 
         Raises:
-            SettingsError: across a periodic direction; atoms on its other side.
+            SettingsError: the wall lies across a periodic direction, or atoms are on the wrong side.
         """
         normal = self.normal(start.cell)
         crossed = [k for k in range(3) if start.pbc[k] and abs(start.cell[k] @ normal) > 1e-9]

@@ -34,7 +34,7 @@ class Source:
         {'group1': 0.0, 'group2': 0.0}
 
     Args:
-        power: eV/ps; below 0 it is a sink.
+        power: eV/ps; a negative power removes heat.
         on: the group: its name in `groups`, or what `Group` takes.
         correction: whether positions are corrected (eHEX), so that the energy does not drift.
 

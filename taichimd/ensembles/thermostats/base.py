@@ -20,18 +20,18 @@ DEFAULT_COUPLING_FS = 100.0
 
 @dataclass(frozen=True)
 class Ensemble:
-    """What is held constant. Not used itself, only its subclasses, which declare what the engine has to know.
+    """Base class of ensembles: what a run holds constant, and what the engine needs to know about it.
 
     Attributes:
         name: in settings and checkpoints.
-        acts_on: of the thermostat. "atoms": on each alone, in its drift; "system": on all at once, at the end
-            of steps; "": there is none.
+        acts_on: what the thermostat acts on. "atoms": each atom alone, in its drift; "system": all atoms at
+            once, at the end of steps; "": there is no thermostat.
         moves_cell: whether there is a barostat.
         deforms: whether the cell is deformed at a given rate.
-        conserves: whether an energy is conserved: the total one and what bath and cell have received.
+        conserves: whether an energy is conserved: the total energy plus what bath and cell have received.
         moves_centre: whether noise moves the centre of mass.
-        takes_drive: whether it takes away the heat of a driving force as it must.
-        settles: whether the step behind an action sums the virial, too, to know the work of the deformation.
+        takes_drive: whether the thermostat may remove the heat of a driving force.
+        settles: whether the step after an action also sums the virial, to book the work of the deformation.
         samples: whether the thermostat samples the canonical distribution.
     """
 
@@ -68,9 +68,9 @@ class Ensemble:
 
     @property
     def identity(self) -> list[object]:
-        """What must be the same for the state of one bath to be that of another; JSON-able.
+        """Settings that must be equal for a bath to continue from a saved state; JSON-able.
 
-        What has inertia moves with velocities and masses of its own; of others the state is an account.
+        Baths with inertia add their masses, because their velocities belong to these masses.
         """
         return [self.name]
 
@@ -82,15 +82,15 @@ class Ensemble:
         return bool(state.get("identity", self.identity) == self.identity)
 
     def check_timestep(self, timestep: float) -> None:
-        """Raise if the ensemble cannot keep up with a time step (internal units)."""
+        """Raise if a time step (internal units) is too long for the ensemble."""
 
     def degrees_of_freedom(
         self, n_atoms: int, n_fixed: int = 0, held: NDArray[np.bool_] | None = None
     ) -> int:
-        """Among which the kinetic energy is shared: 3N - 3, and 3N where noise moves the centre of mass.
+        """Degrees of freedom of the temperature: 3N - 3, or 3N if noise moves the centre of mass.
 
-        A single atom has three: it is its centre of mass. With F > 0 fixed atoms it is 3 (N - F).
-        With atoms held along some directions, (n, 3), it is that of `free_directions`.
+        A single atom has three: it is its centre of mass. With F > 0 fixed atoms there are 3 (N - F).
+        If atoms are held along some directions, (n, 3), the result is that of `free_directions`.
         """
         if held is not None and held.ndim == 2:
             return free_directions(held, self.moves_centre)
@@ -99,7 +99,7 @@ class Ensemble:
         return max(3 * n_atoms - 3, 3)
 
     def fill(self, values: NDArray[np.float64], ledger: NDArray[np.int64]) -> None:
-        """Put what never changes into the arrays `bath` and `ledger`."""
+        """Write the constants of the ensemble into the arrays `bath` and `ledger`."""
 
     def received(self, values: NDArray[np.float64], freedom: int) -> float:
         """Energy that bath and cell have received, eV, from the array `bath` and the degrees of freedom."""
@@ -138,7 +138,7 @@ class Ensemble:
 
 
 class NVE(Ensemble):
-    """Constant energy; velocity Verlet and nothing else.
+    """Constant energy: velocity Verlet without thermostat and barostat.
 
     >>> from ase.build import bulk
     >>> from taichimd import NVE, Bussi, Simulation
@@ -152,12 +152,12 @@ class NVE(Ensemble):
 
 @dataclass(frozen=True)
 class Thermostat(Ensemble):
-    """Constant volume, and a bath of a given temperature. Not used itself, only its subclasses.
+    """Base class of thermostats: constant volume, and a bath of a given temperature.
 
     Args:
         temperature: of the bath, K; with a ramp, at its first step.
-        coupling_time: fs, how long the system takes to forget its own temperature; each class says what
-            it means in its equations.
+        coupling_time: fs, the time in which the system reaches the temperature of the bath; each class says
+            what it means in its equations.
         final_temperature: K at the end of the ramp; None holds `temperature`.
         ramp: first and last step (of the step counter) between which the temperature goes linearly; the bath
             is constant before and after. Needed with `final_temperature`.
@@ -203,7 +203,7 @@ class Thermostat(Ensemble):
 
     @property
     def rescaling_times(self) -> dict[str, float]:
-        """The coupling time, or the part of it that a chain bears."""
+        """The coupling time, or the shortest time of a chain."""
         if self.acts_on != "system":
             return {}
         part = "" if self.least_steps == 1 else f"/{self.least_steps}"
@@ -220,7 +220,7 @@ class Thermostat(Ensemble):
         values[at.COUPLING] = self.coupling_time * units.FS
 
     def check_timestep(self, timestep: float) -> None:
-        """Raise if the thermostat cannot keep up with a time step (internal units).
+        """Raise if a time step (internal units) is too long for the thermostat.
 
         Raises:
             SettingsError: the coupling time is shorter than `least_steps` time steps.

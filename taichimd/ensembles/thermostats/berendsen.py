@@ -13,10 +13,11 @@ from taichimd.ensembles.thermostats.layout import COUPLING, FREEDOM, RECEIVED
 
 
 class Berendsen(Thermostat):
-    """Weak coupling: the temperature relaxes to the bath's as exp(-t/coupling_time), without noise.
+    """Weak coupling: T relaxes to the temperature of the bath as exp(-t/coupling_time), without noise.
 
-    H. J. C. Berendsen et al., J. Chem. Phys. 81, 3684 (1984), doi:10.1063/1.448118. The kinetic energy
-    fluctuates less than in any ensemble: use it to reach a temperature, not to sample.
+    Source: H. J. C. Berendsen et al., J. Chem. Phys. 81, 3684 (1984), doi:10.1063/1.448118. The kinetic
+    energy fluctuates less than in the canonical ensemble. Use this thermostat to reach a temperature, not to
+    sample. `Thermostat` describes all arguments.
 
         >>> from ase.build import bulk
         >>> from taichimd import Berendsen, Simulation

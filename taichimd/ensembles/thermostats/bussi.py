@@ -18,9 +18,10 @@ _ATTEMPTS = 60
 
 
 class Bussi(Thermostat):
-    """Weak coupling with the noise that makes it canonical: stochastic velocity rescaling.
+    """Stochastic velocity rescaling: weak coupling with noise, which samples the canonical ensemble.
 
-    G. Bussi, D. Donadio, M. Parrinello, J. Chem. Phys. 126, 014101 (2007), doi:10.1063/1.2408420.
+    Source: G. Bussi, D. Donadio, M. Parrinello, J. Chem. Phys. 126, 014101 (2007), doi:10.1063/1.2408420.
+    `Thermostat` describes all arguments.
 
         >>> from ase.build import bulk
         >>> from taichimd import Bussi, Simulation

@@ -19,10 +19,12 @@ KEPT, NOISE = OWN_PARAMETERS, OWN_PARAMETERS + 1
 
 
 class Langevin(Thermostat):
-    """Friction and noise on each atom, splitting BAOAB; 1/coupling_time is the friction coefficient.
+    """Langevin thermostat: friction and noise on each atom, splitting BAOAB.
 
-    B. Leimkuhler, C. Matthews, Appl. Math. Res. Express 2013, 34 (2013), doi:10.1093/amrx/abs010: exact for
-    positions in a harmonic well at any stable time step. Dynamics (diffusion, spectra) feel the friction.
+    The friction coefficient is 1/coupling_time; `Thermostat` describes all arguments. Source: B. Leimkuhler,
+    C. Matthews, Appl. Math. Res. Express 2013, 34 (2013), doi:10.1093/amrx/abs010. In a harmonic well the
+    distribution of positions is exact at any stable time step. The friction changes dynamic properties, such
+    as diffusion and spectra.
 
         >>> from ase.build import bulk
         >>> from taichimd import Langevin, Simulation

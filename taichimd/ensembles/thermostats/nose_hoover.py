@@ -23,9 +23,10 @@ explode there."""
 class NoseHoover(Thermostat):
     """Nose-Hoover chain of three: deterministic and time-reversible.
 
-    The masses are Q_1 = N_f k T tau^2 and Q_k = k T tau^2. G. J. Martyna, M. L. Klein, M. Tuckerman, J. Chem.
-    Phys. 97, 2635 (1992), doi:10.1063/1.463940. T in the masses is `temperature`, also in a ramp. A coupling
-    time below ten time steps is refused: the chain would oscillate faster than the steps resolve.
+    The masses are Q_1 = N_f k T tau^2 and Q_k = k T tau^2, with tau the coupling time. T in the masses is
+    `temperature`, also in a ramp. Source: G. J. Martyna, M. L. Klein, M. Tuckerman, J. Chem. Phys. 97, 2635
+    (1992), doi:10.1063/1.463940. A coupling time below ten time steps is refused: the chain would oscillate
+    faster than the steps resolve. `Thermostat` describes all arguments.
 
         >>> from ase.build import bulk
         >>> from taichimd import NoseHoover, Simulation
