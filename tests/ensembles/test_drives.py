@@ -613,9 +613,10 @@ def test_the_conserved_energy_counts_drives_beside_motions_of_the_cell(ensemble,
     same(one, again)
 
 
+@pytest.mark.long
 @needs_other_runtime
 def test_both_runtimes_and_thread_counts_give_the_same_trajectories():
-    assert elsewhere()["drives"] == here("drives")
+    assert elsewhere("drives") == here("drives")
 
 
 def test_folded_atoms_keep_their_springs_and_their_work():
