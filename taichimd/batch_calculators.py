@@ -17,7 +17,7 @@ from taichimd.system.checks import check_positions, check_turns, require_atoms
 
 
 class BatchCalculators:
-    """Gives each of several images a `TaichiMD`; the first that is asked evaluates all that have moved.
+    """Gives each of several images a `TaichiMD`; the first request evaluates all images that have moved.
 
         >>> from ase.build import bulk
         >>> from taichimd import BatchCalculators
@@ -26,18 +26,18 @@ class BatchCalculators:
         >>> [round(image.get_potential_energy() / 8, 3) for image in images]
         [-4.337, -4.337, -4.337]
 
-    It is meant for methods that move images together, such as `ase.mep.NEB`. Results have the bits that each
-    image has alone.
+    Use it for methods that move images together, such as `ase.mep.NEB`. The results of each image are bitwise
+    identical to its results alone.
 
     Args:
-        images: their calculators are replaced.
+        images: structures, whose calculators are replaced.
         potential: as for `TaichiMD`.
         **settings: backend, precision, skin, decomposition, as for `TaichiMD`.
 
     Raises:
-        StructureError: an image that is no Atoms object.
-        ParameterFileError, SettingsError: as for `TaichiMD`; a potential that has no batches is refused when
-            energies are asked for.
+        StructureError: an image that is not an Atoms object.
+        ParameterFileError, SettingsError: as for `TaichiMD`. A potential without batches raises a
+            SettingsError at the first request for energies.
 
     Attributes:
         launches: evaluations so far, each of all images.
@@ -59,10 +59,10 @@ class BatchCalculators:
             image.calc.join(self, number, self._forcefield)
 
     def member(self, number: int, atoms: Atoms) -> Any:
-        """The member of the batch that is image `number`, at `atoms`; the others are where they are now.
+        """The member of the batch that is image `number`, set to `atoms`; other images keep their positions.
 
         Raises:
-            StructureError, MissingParameterError: an image that cannot be evaluated; says which.
+            StructureError, MissingParameterError: an image cannot be evaluated; the message names the image.
         """
         wanted: list[Atoms] = []
         for k, image in enumerate(self._images):
@@ -105,12 +105,14 @@ class BatchCalculators:
         return bool(cells or moved)
 
     def forget(self) -> None:
-        """Drop what is on the device: the next evaluation begins again."""
+        """Free the memory of the device; the next evaluation builds the batch again."""
         self._batch, self._held = None, []
 
 
 def evaluate_many(systems: Sequence[Atoms], potential: Any, **settings: Any) -> list[Evaluation]:
-    """Energies, forces and virials of many structures in one launch, with the bits that each has alone.
+    """Energies, forces and virials of many structures in one launch.
+
+    The results of each structure are bitwise identical to its results alone.
 
         >>> from ase.build import bulk
         >>> from taichimd import evaluate_many
@@ -122,6 +124,9 @@ def evaluate_many(systems: Sequence[Atoms], potential: Any, **settings: Any) -> 
         systems: the structures.
         potential: a parameter file, a shipped name, "file.py:name" or a force field; a list is their sum.
         **settings: backend, precision, skin, decomposition, as for `Batch`.
+
+    Returns:
+        For each structure its energy (eV), forces (eV/angstrom) and virial (eV).
 
     Raises:
         StructureError, MissingParameterError, SettingsError, CapacityError: as for `Batch`.

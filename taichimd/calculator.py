@@ -31,7 +31,7 @@ _NEED_VOLUME = frozenset({"stress", "stresses"})
 
 
 class TaichiMD(CopiedCalculator):
-    """Energies, forces and stresses of a taichimd force field, for everything in ASE that takes a calculator.
+    """ASE calculator of a taichimd force field: energies, forces and stresses.
 
         >>> from ase.build import bulk
         >>> from taichimd import TaichiMD
@@ -40,39 +40,39 @@ class TaichiMD(CopiedCalculator):
         >>> round(silicon.get_potential_energy() / 8, 3)
         -4.337
 
-    The results of one calculation, all set together:
+    Each calculation sets all results together:
 
     - `energy`, `free_energy`: potential energy (eV); always equal, there are no electrons here.
     - `energies`: (n,) the atoms' shares of it (eV).
     - `forces`: (n, 3) (eV/angstrom).
     - `stress`: (6,) derivative of the energy with respect to strain over the volume (eV/angstrom^3), tension
-      positive, in the order xx yy zz yz xz xy, without the kinetic part (ASE adds it on request). It exists
-      when the three cell vectors span a volume, whatever the periodic directions, as in ASE's own pair
-      potentials; otherwise asking for it raises `PropertyError`.
-    - `charges`: (n,) e, of ReaxFF; of a force field without charges it raises `PropertyError`.
+      positive, in the order xx yy zz yz xz xy, without the kinetic part (ASE adds it on request). A stress
+      exists if the three cell vectors span a volume, for any periodic directions, as in ASE's own pair
+      potentials. Otherwise a request for the stress raises `PropertyError`.
+    - `charges`: (n,) e, of ReaxFF. Without charges in the force field a request raises `PropertyError`.
     - `stresses`: (n, 6) the atoms' shares: symmetric part, over the same volume; their sum is `stress`.
 
-    `get_per_atom_virial` has all nine components of those shares, `get_heat_current` needs them all.
+    `get_per_atom_virial` returns all nine components of these shares, which `get_heat_current` uses.
 
-    The user's Atoms are read, never wrapped or changed; masses, momenta, charges and constraints play no
-    part. A calculator may serve different Atoms in turn, but only calls for the same species and periodic
-    directions share an engine: give each system of a comparison its own calculator. Copies (`copy.copy`,
-    `copy.deepcopy`, pickle) carry parameters and results but build their own engine when they calculate.
+    The user's Atoms are read, never wrapped or changed. Masses, momenta, charges and constraints are ignored.
+    A calculator may serve different Atoms in turn. Calls share an engine only if species and periodic
+    directions are the same, so give each system of a comparison its own calculator. Copies (`copy.copy`,
+    `copy.deepcopy`, pickle) have the parameters and results, and build their own engine when they calculate.
 
     Args:
-        potential: path of a parameter file, name of a shipped one ("Si.tersoff"), "my_file.py:my_potential",
+        potential: a parameter file (path, or a shipped name: "Si.tersoff"), "my_file.py:my_potential",
             or a force-field object such as `LennardJones(epsilon=0.0104, sigma=3.40, cutoff=8.5)`; a list of
             these is their sum.
         backend: "auto" (CUDA where there is one), "cuda" or "cpu"; one per process.
         precision: "float64", "mixed" (float32 terms of float64 positions) or "float32".
-        skin: thickness (angstrom) of the shell of neighbours kept beyond the cutoff, so that lists survive
-            small moves; results do not depend on it. None leaves the choice to the engine.
-        decomposition: "particle" (a thread for each atom), "tuple" (one for each pair and triplet) or "auto";
-            up to last digits, results do not depend on it.
+        skin: distance (angstrom) beyond the cutoff up to which neighbours are listed, so that lists stay
+            valid after small moves. Results do not depend on it. None: the engine chooses.
+        decomposition: "particle" (one thread per atom), "tuple" (one thread per pair and per triplet) or
+            "auto". Results agree up to round-off.
 
     Raises:
         ParameterFileError: the potential cannot be found or read.
-        SettingsError: an unknown setting or a value that makes no sense.
+        SettingsError: an unknown setting or an invalid value.
     """
 
     # Lists, dicts and sets on the class are ASE's contract.
@@ -143,7 +143,7 @@ class TaichiMD(CopiedCalculator):
         return changed
 
     def reset(self) -> None:
-        """Forget results and engine; what it held on the device is freed."""
+        """Delete results and engine, and free the memory of the device."""
         super().reset()
         self._virials = None
         self._engine = self._shared = None
@@ -153,9 +153,10 @@ class TaichiMD(CopiedCalculator):
         self._shared, self._forcefield = (batch, number), forcefield
 
     def check_state(self, atoms: Atoms, tol: float = 1e-15) -> list[str]:
-        """What changed since the last calculation: ASE's answer, many times sooner on large systems.
+        """What changed since the last calculation: the answer of ASE, found faster for large systems.
 
-        ASE asks several times a step; comparing 100,000 atoms takes it longer than a GPU needs for forces.
+        ASE calls this method several times a step. For 100,000 atoms ASE's own comparison takes longer than
+        the forces on a GPU.
 
         Args:
             atoms: the structure.

@@ -44,7 +44,7 @@ def forces_of(structures: Sequence[Atoms], potential: Any, **settings: Any) -> A
 def second_order(
     atoms: Atoms, potential: Any, *, of: Sequence[int] | None = None, step: float = 0.01, **settings: Any
 ) -> Array:
-    """Force constants of second order.
+    """Force constants of second order, -dF_ia/dr_jb by central differences of forces.
 
         >>> from ase.build import bulk
         >>> from taichimd import second_order
@@ -76,7 +76,7 @@ def third_order(
     atoms: Atoms, potential: Any, *, of: Sequence[int] | None = None, cutoff: float | None = None,
     step: float = 0.02, **settings: Any,
 ) -> Array:  # fmt: skip
-    """Force constants of third order.
+    """Force constants of third order, -d^2F_ia/(dr_jb dr_kc) by central differences of forces.
 
         >>> from ase.build import bulk
         >>> from taichimd import third_order

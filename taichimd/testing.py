@@ -26,14 +26,14 @@ def assert_consistent(
     """Fail unless `check_forcefield` finds that forces and virial are derivatives of the energy.
 
     Args:
-        forcefield: any.
-        elements: species to use; all that it defines if None (argon if it takes any).
+        forcefield: any force field.
+        elements: species to use; None: all that the force field defines (argon if it takes any element).
         clusters: number of random clusters.
         seed: of their positions.
 
     Raises:
         AssertionError: the force field is not consistent; the message is the report.
-        ParameterFileError: labels of which none is a chemical symbol.
+        ParameterFileError: no label of the force field is a chemical symbol.
     """
     from taichimd.program.check import check_forcefield
 
@@ -80,7 +80,7 @@ def silicon_triclinic() -> Atoms:
 
 
 def silicon_cluster() -> Atoms:
-    """A free ball of silicon, no cell at all."""
+    """A free cluster of silicon, without a cell."""
     crystal = bulk("Si", "diamond", a=5.432, cubic=True).repeat(3)
     offset = crystal.positions - (crystal.positions.mean(axis=0) + 0.3)
     ball = crystal[np.linalg.norm(offset, axis=1) < 6.5]
@@ -135,7 +135,7 @@ def silica_triclinic() -> Atoms:
 
 
 def silica_cluster() -> Atoms:
-    """A free ball of silica, no cell at all."""
+    """A free cluster of silica, without a cell."""
     crystal = build_lattice("silica", 3)
     offset = crystal.positions - (crystal.positions.mean(axis=0) + 0.3)
     ball = crystal[np.linalg.norm(offset, axis=1) < 8.0]

@@ -28,7 +28,7 @@ class TaichimdError(Exception):
 
 
 class TaichimdWarning(UserWarning):
-    """What a user should know of an input or of the process; nothing has failed."""
+    """A warning about an input or about the process; nothing has failed."""
 
 
 class StructureError(TaichimdError, InputError):
@@ -52,7 +52,7 @@ class SequenceError(TaichimdError, InputError):
 
 
 class SettingsError(TaichimdError, InputError):
-    """An option or a value that makes no sense."""
+    """An unknown option or an invalid value."""
 
 
 class BackendError(TaichimdError, CalculatorSetupError):
@@ -74,14 +74,14 @@ class EvaluationError(TaichimdError, CalculationFailed):
 
 
 class ChargeError(TaichimdError, SCFError):
-    """Charges that an equilibration does not find."""
+    """A charge equilibration that does not converge."""
 
 
 class CapacityError(TaichimdError, CalculationFailed):
-    """A list that does not fit the device's memory, or sums that do not fit their numbers.
+    """A list that does not fit the memory of the device, or sums that exceed the range of their numbers.
 
     Attributes:
-        part: what fits over what was asked for; None if that is not known.
+        part: the fraction of the request that would fit; None if it is not known.
     """
 
     part: float | None = None

@@ -19,9 +19,10 @@ LOCAL_SIZE = ("MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE", "SLURM_NTASKS_PER
 
 
 def load_mpi() -> None:
-    """Load the MPI library of PyPI's mpich, if it is there; LAMMPS then needs no LD_LIBRARY_PATH.
+    """Load the MPI library of the package mpich of PyPI, if it is installed.
 
-    MPI4PY_LIBMPI in the environment names another one, for mpi4py, too.
+    LAMMPS then needs no LD_LIBRARY_PATH. The environment variable MPI4PY_LIBMPI names a different library,
+    which mpi4py also uses.
     """
     if found := mpi_library():
         os.environ["MPI4PY_LIBMPI"] = str(found)

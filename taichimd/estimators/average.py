@@ -52,8 +52,9 @@ class Average:
 
     Attributes:
         value: mean from sample `start` on.
-        error: standard error, sqrt(variance / independent samples) times `widening`, and of a series that
-            oscillates at least that of the means of eight blocks; None if `note` says why not.
+        error: standard error: sqrt(variance / independent samples) times `widening`. If the series
+            oscillates, the error is at least the standard error of the means of eight blocks. None if there
+            is no error; `note` says why.
         start: first sample of production. samples: number of samples from there on.
         inefficiency: samples that count as one independent sample, 1 + 2 x integrated correlation time
             (in intervals between samples).
@@ -176,11 +177,14 @@ def _start_of(series: NDArray[np.float64]) -> int:
 
 
 def average_of(series: NDArray[np.float64], start: int = 0) -> Average:
-    """Mean of a series from a sample on, with its standard error from the autocorrelation.
+    """Mean of the production part of a series, with its standard error from the autocorrelation.
 
     Args:
         series: (n,) samples at equal intervals.
         start: first sample of production (`production_start`).
+
+    Returns:
+        Mean and standard error in the unit of the series, and the statistical inefficiency.
 
     Raises:
         AnalysisError: no sample from `start` on, or a number that is not finite.

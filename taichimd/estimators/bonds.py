@@ -67,15 +67,19 @@ def bond_structure(
         positions: (frames, n, 3) angstrom, wrapped or not.
         cells: (frames, 3, 3) angstrom, rows are the vectors; any shape, also smaller than the bond length.
         pbc: (3,) whether a direction is periodic.
-        length: angstrom; atoms closer than that are bonded.
-        bins: of the angles, of equal width, 0 to 180 degrees.
+        length: angstrom; atoms closer than this length are bonded.
+        bins: number of bins of the angles, of equal width, 0 to 180 degrees.
         blocks: pieces of the trajectory, for standard errors from their autocorrelation (`consecutive_mean`).
-            They say how far frames of this trajectory scatter; another sample of a glass may differ by more.
+            These errors measure the scatter between frames of this trajectory. A second sample of a glass may
+            differ by more.
+
+    Returns:
+        Distributions of angles for every triple of species, and coordination numbers for every pair.
 
     Raises:
-        AnalysisError: shapes that do not fit, a length not above zero, more blocks than frames, numbers that
-            are not finite, atoms on top of each other, no atom with two bonds, or more of them than anybody
-            can count: more than `MAX_BONDS` an atom.
+        AnalysisError: shapes that do not match, a length not above zero, more blocks than frames, numbers
+            that are not finite, two atoms at the same position, no atom with two bonds, or more than
+            `MAX_BONDS` bonds per atom.
     """
     positive(length=length, bins=bins)
     x, boxes, names = finite(positions, "positions", 3), finite(cells, "cells", 3), np.asarray(symbols)

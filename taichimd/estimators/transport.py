@@ -28,11 +28,11 @@ def green_kubo_conductivity(
 ) -> GreenKubo:
     """Thermal conductivity kappa_aa = 1/(k_B T^2 V) times the integral of <J_a(0) J_a(t)>, in W/(m K).
 
-    The mean current is not subtracted: it is zero in equilibrium, and the mean of
-    a finite run is a part of the fluctuations.
+    The mean current is not subtracted: in equilibrium it is zero, and the mean of a finite run is part of the
+    fluctuations.
 
     Args:
-        current: (steps, 3) heat current of one run, or a list of them (or (runs, steps, 3)): of the whole
+        current: (steps, 3) heat current of one run, or a list of these, or (runs, steps, 3): of the whole
             cell, not divided by its volume, eV angstrom / internal time; (steps, 2) in the plane of a sheet.
         dt: internal time between samples.
         volume: angstrom^3.
@@ -41,8 +41,8 @@ def green_kubo_conductivity(
         plateau: internal times between which the running integral is averaged.
 
     Returns:
-        Running and final conductivity along x, y (, z) (`channels`) and their mean, W/(m K). The standard
-        error is that over the runs, or from the autocorrelation of one.
+        Running and final conductivity along x, y and z (`channels`) and their mean, W/(m K). The standard
+        error is the scatter of the runs, or comes from the autocorrelation of a single run.
 
     Raises:
         AnalysisError: wrong shape or numbers, window longer than a run, plateau outside it.
@@ -86,18 +86,21 @@ def hnemd_conductivity(
     """Thermal conductivity from the mean heat current under a driving force: J_a / (T V) = kappa_ab F_b.
 
     Homogeneous non-equilibrium MD for many-body potentials: Z. Fan, H. Dong, A. Harju, T. Ala-Nissila,
-    Phys. Rev. B 99, 064308 (2019); D. J. Evans, Phys. Lett. A 91, 457 (1982). The force must be
-    small enough for a linear response, which the reader checks by halving it. Production begins after `skip`
-    where `production_start` finds it in the mean of the runs, whose response is the same and whose noise is
-    not. The error is the scatter of the runs, or that of `average_of` of one.
+    Phys. Rev. B 99, 064308 (2019); D. J. Evans, Phys. Lett. A 91, 457 (1982). The force must be small enough
+    for a linear response; to test this, halve the force. `production_start` finds the start of production,
+    after `skip`, in the mean of the runs. The error is the scatter of the runs, or for a single run the error
+    of `average_of`.
 
     Args:
-        current: (steps, 3) of one run, or a list of them; eV angstrom / internal time.
+        current: (steps, 3) of one run, or a list of these; eV angstrom / internal time.
         dt: internal time between samples.
         volume: angstrom^3.
         temperature: K, of the thermostat.
         driving_force: (3,) 1/angstrom.
-        skip: internal time at the start of each run that is left out: the response needs time to build up.
+        skip: internal time at the start of each run that is left out, because the response builds up slowly.
+
+    Returns:
+        Conductivities and their standard errors, W/(m K).
 
     Raises:
         AnalysisError: wrong shape or numbers, no force, nothing left after `skip`.
@@ -160,13 +163,16 @@ def green_kubo_viscosity(
     """Shear viscosity eta = V/(k_B T) times the integral of <s_ab(0) s_ab(t)>, ab = xy, xz, yz, in Pa s.
 
     Args:
-        stress: (steps, 6) of one run, or a list of them: xx yy zz yz xz xy (ASE's order), eV/angstrom^3, of
+        stress: (steps, 6) of one run, or a list of these: xx yy zz yz xz xy (ASE's order), eV/angstrom^3, of
             the whole cell and *with* the kinetic part; the sign does not matter.
         dt: internal time between samples.
         volume: angstrom^3.
         temperature: K.
         window: longest correlation time, internal.
-        plateau: as in `green_kubo_conductivity`.
+        plateau: as for `green_kubo_conductivity`.
+
+    Returns:
+        Running and final viscosity of xy, xz and yz (`channels`) and their mean, Pa s, with a standard error.
 
     Raises:
         AnalysisError: wrong shape or numbers, window longer than a run, plateau outside it.

@@ -81,13 +81,17 @@ def from_ase(calculator: Any, *, stress: bool = True) -> ExternalPotential:
         10
 
     Args:
-        calculator: it sees atomic numbers, positions, cell and periodicity; no magnetic moments, charges or
-            tags. Its energy is the one whose derivative its forces are (`free_energy`) where it has that.
-        stress: whether to ask for the stress where pressures are reported; False where it costs too much.
+        calculator: an ASE calculator. It is given atomic numbers, positions, cell and periodicity, but no
+            magnetic moments, charges or tags. If it has `free_energy`, the energy whose derivative the forces
+            are, that energy is used.
+        stress: whether to compute the stress when pressures are reported; False if the stress is expensive.
             Without a stress there is no pressure and no barostat.
 
+    Returns:
+        The potential.
+
     Raises:
-        SettingsError: what is no ASE calculator.
+        SettingsError: the object is not an ASE calculator.
     """
     missing = [name for name in _NEEDED if not callable(getattr(calculator, name, None))]
     if missing or isinstance(calculator, type):

@@ -246,23 +246,28 @@ def AxilrodTeller(  # noqa: N802 - reads as the force field it makes
         >>> argon.cutoff
         8.5
 
-    It has no lower bound where three atoms in a row come close: add it to a pair potential that repels.
+    The energy has no lower bound if three atoms in a row come close. Add this force field to a pair potential
+    that is repulsive at short distances.
 
     Args:
         nu: eV angstrom^9, of all triples, or by element ("Ar" is ("Ar", "Ar", "Ar")) or triple of elements,
-            in any order. The default is that of argon.
-        cutoff: angstrom; a triple counts if all three sides are below it. None: all triples, of a structure
-            that is not periodic.
-        product_cutoff: angstrom; a triple counts if the product of its sides is below its cube. None: all do.
-        enumeration: of all triples: "all-triples" in tiles of atoms; "direct", where each atom visits its
-            own; "matrix", forces by products of matrices (on CUDA by PyTorch), which have the library's bits.
-            With a cutoff triples come from a list of neighbours, but for "matrix".
+            in any order. The default is the value of argon.
+        cutoff: angstrom; a triple counts if all three sides are below the cutoff. None: all triples count,
+            and the structure must not be periodic.
+        product_cutoff: angstrom; a triple counts if the product of its sides is below the cube of this
+            length. None: no such condition.
+        enumeration: without a cutoff: "all-triples": tiles of atoms; "direct": each atom visits its triples;
+            "matrix": forces from products of matrices (on CUDA by PyTorch), whose rounding depends on the
+            library. With a cutoff triples come from a neighbour list, except for "matrix".
         name: for reports.
-        citation: where formula or parameters come from.
-        source: the file they come from.
+        citation: publication of the formula or the parameters.
+        source: file of the parameters.
+
+    Returns:
+        The force field.
 
     Raises:
-        SettingsError: a number that makes no sense, a triple that is given twice, differently, a product
+        SettingsError: an invalid number, a triple that is given twice with different values, or a product
             cutoff without a cutoff.
     """
     if enumeration not in ENUMERATIONS:

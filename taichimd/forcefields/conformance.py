@@ -27,7 +27,7 @@ def assert_conforms(
     translation: bool = True,
     seed: int = 0,
 ) -> None:
-    """Fail unless an external potential keeps the contract on a structure.
+    """Fail unless an external potential fulfils the interface `ExternalPotential` for a structure.
 
     Tested are: shapes and finite numbers; arguments stay as they are; the same result for the same structure
     again; energies of atoms add up to the energy; forces of up to eight atoms against finite differences of
@@ -41,12 +41,12 @@ def assert_conforms(
         >>> assert_conforms(from_ase(EMT()), rattled(bulk("Cu", cubic=True)))
 
     Args:
-        potential: any; of an ASE calculator what `taichimd.from_ase` makes.
+        potential: an external potential; for an ASE calculator the result of `taichimd.from_ase`.
         atoms: a structure with forces and a stress that are not zero by symmetry.
         tolerance: largest error of a force, eV/angstrom, or relative to the largest force if that is above 1;
             of the virial the same in eV for each atom.
         step: of the finite differences, angstrom; longer for a potential in single precision.
-        translation: whether the energy is that of the atoms among each other, without an outer field.
+        translation: whether the energy is invariant under translations (False with an external field).
         seed: of the choice of atoms.
 
     Raises:

@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class PotentialResult:
-    """What an external potential gives for one structure.
+    """Result of an external potential for one structure.
 
         >>> import numpy as np
         >>> from taichimd import PotentialResult
@@ -28,8 +28,8 @@ class PotentialResult:
     Attributes:
         energy: eV. forces: (n, 3) eV/angstrom, in the order of the positions.
         virial: (3, 3) eV, minus the derivative of the energy with respect to strain: minus the volume times
-            ASE's stress. None if it was not wanted.
-        energies: (n,) eV, of each atom; their sum is the energy. None: each atom gets the n-th part.
+            ASE's stress. None if it is not needed.
+        energies: (n,) eV, of each atom; their sum is the energy. None: each atom gets an equal part.
     """
 
     energy: float
@@ -40,7 +40,7 @@ class PotentialResult:
 
 @runtime_checkable
 class ExternalPotential(Protocol):
-    """Gives the energy of any structure, and forces, and the virial if it can.
+    """Interface of potentials of other programs: energy, forces and optionally the virial of a structure.
 
     >>> from taichimd import ExternalPotential, PotentialResult
     >>> class Springs:
@@ -53,11 +53,11 @@ class ExternalPotential(Protocol):
 
     @property
     def name(self) -> str:
-        """For reports. A checkpoint continues only with a potential of the same name: it names parameters."""
+        """Name for reports. A checkpoint continues only with this name, so put parameters into the name."""
 
     @property
     def has_virial(self) -> bool:
-        """Whether `evaluate` gives the virial if it is wanted."""
+        """Whether `evaluate` can return the virial."""
 
     def evaluate(
         self,
@@ -68,14 +68,17 @@ class ExternalPotential(Protocol):
         *,
         virial: bool,
     ) -> PotentialResult:
-        """Evaluate one structure. The result depends on nothing but the arguments, which stay as they are.
+        """Evaluate one structure. The result must depend only on the arguments, which must not be changed.
 
         Args:
             positions: (n, 3) angstrom; atoms may be outside of the cell.
             numbers: (n,) atomic numbers.
             cell: (3, 3) angstrom, cell vectors in rows; zero where there is none.
             pbc: (3,) whether the structure is periodic along each of them.
-            virial: whether the virial is wanted.
+            virial: whether the virial is needed.
+
+        Returns:
+            Energy, forces, and the virial if it is needed.
         """
 
 

@@ -328,7 +328,11 @@ def pair_potential(
         params: unit of each parameter by name, e.g. {"epsilon": "eV"}; read as attributes of p.
         tables: unit of each parameter that is a curve (`taichimd.table`); `p.name(r)` is its value and slope.
         reference: citation of the formula.
-        derive: the function returns u alone (eV); else it returns u and du/dr (eV/angstrom).
+        derive: True: the function returns u alone (eV), and taichimd derives du/dr. False: the function
+            returns u and du/dr (eV/angstrom).
+
+    Returns:
+        A decorator. The decorated function, called with parameters and `cutoff`, returns a force field.
     """
     return lambda function: Declared(function, 2, params, reference, derive, tables)
 
@@ -342,8 +346,8 @@ def triplet_potential(
 ) -> Decorator:
     """Declare h(r_ij, r_ik, cos_jik, p), called once per atom i and unordered pair of its neighbours {j, k}.
 
-    r_ij is below the cutoff of the row (i, j, k), r_ik below that of (i, k, j). The function must not care
-    which neighbour comes first, and must go to zero at either cutoff: `check_forcefield` looks.
+    r_ij is below the cutoff of the row (i, j, k), and r_ik is below the cutoff of (i, k, j). The function
+    must be symmetric in its two neighbours and must go to zero at both cutoffs; `check_forcefield` tests it.
 
         >>> from taichimd import triplet_potential
         >>> @triplet_potential(params={"k": "eV"})
@@ -360,6 +364,10 @@ def triplet_potential(
         params: unit of each parameter by name.
         tables: unit of each parameter that is a curve (`taichimd.table`); `p.name(r)` is its value and slope.
         reference: citation of the formula.
-        derive: the function returns h alone (eV); else h, dh/dr_ij, dh/dr_ik (eV/angstrom), dh/dcos (eV).
+        derive: True: the function returns h alone (eV), and taichimd derives the rest. False: the function
+            returns h, dh/dr_ij, dh/dr_ik (eV/angstrom) and dh/dcos (eV).
+
+    Returns:
+        A decorator. The decorated function, called with parameters and `cutoff`, returns a force field.
     """
     return lambda function: Declared(function, 3, params, reference, derive, tables)

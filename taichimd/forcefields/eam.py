@@ -108,7 +108,8 @@ def EmbeddedAtom(*files: str | PathLike[str]) -> ForceField:  # noqa: N802 - rea
         The force field.
 
     Raises:
-        ParameterFileError: a file that cannot be found or read; with line. Several files of alloys.
+        ParameterFileError: a file cannot be found or read (the message names the line), or several files of
+            alloys are given.
     """
     paths = [library.find(file) for file in files]
     kinds = [library.kind_of(path) for path in paths]

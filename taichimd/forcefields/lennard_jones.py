@@ -61,7 +61,7 @@ def LennardJones(  # noqa: N802 - reads as the force field it makes
     citation: str | None = CITATION,
     source: str | None = None,
 ) -> ForceField:
-    """A Lennard-Jones force field.
+    """A Lennard-Jones force field, u(r) = 4 epsilon ((sigma/r)^12 - (sigma/r)^6).
 
     One set of parameters for all atoms, or one per pair of elements:
     `LennardJones(cutoff=10.0, pairs={"Ar": {"epsilon": 0.0104, "sigma": 3.4}, ("Ar", "Kr"): {...}})`.
@@ -76,13 +76,16 @@ def LennardJones(  # noqa: N802 - reads as the force field it makes
         sigma: distance of zero energy, angstrom.
         cutoff: angstrom; also the default of every pair in `pairs`.
         pairs: by element ("Ar" or ("Ar", "Ar")) or by pair of elements, in either order.
-        mixing: what makes pairs that are not given: lorentz-berthelot, geometric, or none.
+        mixing: rule for pairs that are not given: lorentz-berthelot, geometric, or none.
         truncation: truncated, energy-shifted or force-shifted (see `truncate`).
-        enumeration: "neighbours", or "all-pairs" (no list; for isolated clusters and boxes at least twice
-            the cutoff across).
+        enumeration: "neighbours", or "all-pairs" (no list; for isolated clusters, and for boxes whose widths
+            are at least twice the cutoff).
         name: for reports.
-        citation: where the parameters come from.
-        source: the file they come from.
+        citation: publication of the parameters.
+        source: file of the parameters.
+
+    Returns:
+        The force field.
 
     Raises:
         SettingsError: a parameter that is missing, not positive or unknown.

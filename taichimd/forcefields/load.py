@@ -32,22 +32,25 @@ _MAKERS = {
 
 
 def load_forcefield(spec: Any) -> ForceField:
-    """Make a force field.
+    """Make a force field from a file, a name, Python code or a sum of these.
 
         >>> from taichimd import load_forcefield
         >>> load_forcefield("Si.sw").cutoff < 3.8
         True
 
     Args:
-        spec: a parameter file (path or shipped name; its suffix says the kind, but an ffield file of
-            ReaxFF may have any name, and options behind it, as "CHO.ffield:constants=consistent"),
-            "my_file.py:my_potential" (a ForceField, or something that makes one when called without
-            arguments), a ForceField, or an `ExternalPotential`. A list of these is their sum; the same file
-            twice in it is warned of.
+        spec: a parameter file (path or shipped name), whose suffix says the kind. A file of ReaxFF may have
+            any name, and options after a colon: "CHO.ffield:constants=consistent". Or
+            "my_file.py:my_potential" (a ForceField, or a function without arguments that returns one), a
+            ForceField, or an `ExternalPotential`. A list of these is their sum; if a list has a file twice, a
+            warning says so.
+
+    Returns:
+        The force field.
 
     Raises:
         ParameterFileError: no such file, unknown suffix, a malformed file, or an empty list.
-        SettingsError: a sum with a force field that has no neighbour lists; options that it does not take.
+        SettingsError: a sum with a force field that has no neighbour lists, or unknown options.
     """
     if isinstance(spec, ForceField):
         return spec

@@ -147,15 +147,16 @@ def bond_order(
         name: for reports and messages.
         cutoff: `f(r, p)`, which returns f and df/dr and is 0 from p.cutoff on; such as
             `taichimd.math.smooth_cutoff`.
-        zeta: `z(r_ij, r_ik, cos_jik, p)`, which returns z and its derivatives to the three.
-        bond: `bond(r, f, df, zeta, p)`, which returns the energy of the bond seen from i (eV), its whole
-            derivative to r (df is that of f) and its derivative to zeta. zeta may be 0.
-        params: unit of each parameter by name; `cutoff` (angstrom) belongs to every potential besides.
-        reference: where the formula comes from.
-        derive: `zeta` returns z alone, and `bond(r, f, zeta, p)` the energy alone: SymPy finds derivatives.
+        zeta: `z(r_ij, r_ik, cos_jik, p)`, which returns z and its derivatives with respect to r_ij, r_ik and
+            cos_jik.
+        bond: `bond(r, f, df, zeta, p)`, which returns the energy of the bond seen from i (eV), its total
+            derivative with respect to r (df is df/dr) and its derivative with respect to zeta. zeta may be 0.
+        params: unit of each parameter by name; every potential also has `cutoff` (angstrom).
+        reference: citation of the formula.
+        derive: True: `zeta` returns z alone, and `bond(r, f, zeta, p)` the energy alone; SymPy derives them.
 
     Returns:
-        The term, which called with values gives a force field.
+        A term. Called with values for the parameters, it returns a force field.
 
     Raises:
         SettingsError: a function that cannot be compiled or derived, with file and line.

@@ -119,7 +119,7 @@ def zbl_row(a: str, b: str) -> dict[str, float]:
 
 
 def zbl(*elements: str, cutoff: float, inner: float, truncation: str = "switched") -> ForceField:
-    """The repulsion of close atoms, for all pairs of some elements.
+    """The screened nuclear repulsion of Ziegler, Biersack and Littmark, for all pairs of some elements.
 
         >>> from taichimd import zbl
         >>> zbl("Si", "O", cutoff=2.0, inner=1.2).elements
@@ -128,8 +128,8 @@ def zbl(*elements: str, cutoff: float, inner: float, truncation: str = "switched
     Args:
         elements: chemical symbols.
         cutoff: angstrom.
-        inner: where its end begins, angstrom.
-        truncation: switched or tapered.
+        inner: distance at which the truncation begins, angstrom.
+        truncation: "switched" or "tapered".
 
     Returns:
         The force field.

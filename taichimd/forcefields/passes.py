@@ -76,7 +76,7 @@ def _check_names(decorator: str, names: tuple[Any, ...], example: str) -> None:
 
 
 def neighbour_sum(into: str, *, each_step: bool = False) -> Callable[[Function], Pass]:
-    """Declare f(r, p, mine, theirs), whose sum over the neighbours of an atom is left in its number `into`.
+    """Declare f(r, p, mine, theirs), whose sum over the neighbours of an atom is stored as `into`.
 
         >>> from taichimd import neighbour_sum
         >>> @neighbour_sum("count")
@@ -86,8 +86,11 @@ def neighbour_sum(into: str, *, each_step: bool = False) -> Callable[[Function],
         'neighbour sum'
 
     Args:
-        into: a name of the arrays.
-        each_step: once in each step of a run, not whenever forces are evaluated: for a state.
+        into: name of the array that takes the sums.
+        each_step: True: once in each step of a run, for a state; False: whenever forces are evaluated.
+
+    Returns:
+        A decorator, which makes a pass for `ManyBody`.
     """
     _check_names("neighbour_sum", (into,), '"density"')
     return lambda function: Pass(NEIGHBOUR_SUM, traced(function, _SUM), (into,), each_step)
@@ -109,9 +112,12 @@ def each_atom(
 
     Args:
         writes: names of the arrays that take the numbers.
-        each_step: once in each step of a run, not whenever forces are evaluated: for a state.
+        each_step: True: once in each step of a run, for a state; False: whenever forces are evaluated.
         within: the curve in which a number is looked up, by name of the number, as {"density": "F"}. A run
-            then counts how often the number is beyond the last point of the curve, and tells it.
+            then counts how often the number is beyond the last point of the curve, and reports the count.
+
+    Returns:
+        A decorator, which makes a pass for `ManyBody`.
     """
     _check_names("each_atom", writes, '"slope"')
 
@@ -134,8 +140,9 @@ def pair_forces(function: Function) -> Pass:
         >>> spring.kind
         'pair forces'
 
-    u is what the pair adds to the energy of i (eV), half of a pair energy. dU_i/dr and dU_j/dr (eV/angstrom)
-    are the derivatives of the energies of i and j to their distance. It is the last pass.
+    u is the contribution of the pair to the energy of i (eV), half of a pair energy. dU_i/dr and dU_j/dr
+    (eV/angstrom) are the derivatives of the energies of i and j with respect to their distance. The pass must
+    be the last pass of `ManyBody`.
     """
     return Pass(PAIR_FORCES, traced(function, _FORCES))
 
@@ -152,11 +159,11 @@ class ManyBody:
 
     Args:
         name: for reports and messages.
-        passes: in their order.
-        arrays: names of the numbers that passes leave with atoms.
-        params: unit of each parameter by name; `cutoff` (angstrom) belongs to every potential besides.
-        state: those of the arrays that atoms keep from step to step; they begin with 0.
-        reference: where the formula comes from.
+        passes: the passes in their order.
+        arrays: names of the numbers that passes store for each atom.
+        params: unit of each parameter by name; every potential also has `cutoff` (angstrom).
+        state: names of the arrays that keep their values from step to step; the first values are 0.
+        reference: citation of the formula.
         tables: unit of each parameter that is a curve (`taichimd.table`), by name; `p.name(x)` is its value
             and slope.
         of_atoms: parameters that belong to an element, not to a pair: functions of `each_atom` read them, and
@@ -165,7 +172,7 @@ class ManyBody:
             `p.name` is of (i, j) with i the atom (mine), `p.name_back` of (j, i).
 
     Raises:
-        SettingsError: a pass that cannot be run here: its kind, its place, a number that is not declared.
+        SettingsError: a pass of the wrong kind or at the wrong place, or a number that is not declared.
     """
 
     def __init__(
@@ -252,12 +259,12 @@ class ManyBody:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of its parameters, and the cutoff."""
+        """Names of the parameters, and the cutoff."""
         return (*self.params, "cutoff")
 
     @property
     def takes(self) -> str:
-        """Its parameters with their units, for messages."""
+        """Parameters with their units, for messages."""
         return ", ".join(f"{name} ({unit})" for name, unit in {**self.params, "cutoff": "Å"}.items())
 
     def __call__(

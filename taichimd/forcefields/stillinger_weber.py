@@ -84,9 +84,12 @@ def StillingerWeber(file: str | Path) -> ForceField:  # noqa: N802 - reads as th
         >>> StillingerWeber("Si.sw").elements
         ('Si',)
 
+    Returns:
+        The force field.
+
     Raises:
-        ParameterFileError: a file that cannot be found or read, with line and field; or whose entries
-            contradict each other.
+        ParameterFileError: the file cannot be found or read, or its entries contradict each other; the
+            message names line and field.
     """
     parsed = read_sw(library.find(file))
     angle = Term(ANGLE, weight, Table(3, ANGLE_COLUMNS, angle_rows(parsed)), units=UNITS, **about(parsed))

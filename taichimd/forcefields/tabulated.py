@@ -143,8 +143,8 @@ def table(
     Args:
         name: for messages.
         r: arguments, equally spaced and increasing; or a file with two columns, argument and value.
-        values: of the same length; or a function of an array, with which the curve is then compared in the
-            middle of all intervals.
+        values: an array of the same length; or a function of an array. The curve is then compared with the
+            function in the middle of all intervals.
 
     Returns:
         The curve: cubic between points, with continuous value and slope.

@@ -121,8 +121,11 @@ def Tersoff(file: str | Path) -> ForceField:  # noqa: N802 - reads as the force 
         >>> Tersoff("SiC_1989.tersoff").elements
         ('C', 'Si')
 
+    Returns:
+        The force field.
+
     Raises:
-        ParameterFileError: a file that cannot be found or read; with line and field.
+        ParameterFileError: the file cannot be found or read; the message names line and field.
     """
     parsed = read_tersoff(library.find(file))
     rows: dict[Key, Row] = {key: row_of(entry) for key, entry in parsed.entries.items()}

@@ -121,9 +121,12 @@ def Vashishta(file: str | Path) -> ForceField:  # noqa: N802 - reads as the forc
         >>> Vashishta("SiO2_1990.vashishta").elements
         ('O', 'Si')
 
+    Returns:
+        The force field.
+
     Raises:
-        ParameterFileError: a file that cannot be found or read, with line and field; or whose entries
-            contradict each other.
+        ParameterFileError: the file cannot be found or read, or its entries contradict each other; the
+            message names line and field.
     """
     parsed = read_vashishta(library.find(file))
     pairs = pair_rows(parsed, _pair_row, _agree)

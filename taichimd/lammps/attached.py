@@ -156,23 +156,23 @@ def attach(
     precision: str = "float64",
     fatal: bool = False,
 ) -> Attached:
-    """Let a LAMMPS use a force field instead of a pair style.
+    """Let LAMMPS use a force field of taichimd in place of a pair style.
 
     Args:
         lmp: LAMMPS's Python object, in metal units, with a box and without a pair style.
         potential: as for `taichimd.load_forcefield`; a list is a sum.
-        elements: of the atom types 1, 2, ...
-        skin: most skin that the script's `neighbor` commands set, angstrom.
-        backend: "auto", "cuda" or "cpu". Each process of a machine takes a GPU, its own if there are enough.
+        elements: chemical symbols of the atom types 1, 2, ...
+        skin: largest skin that the `neighbor` commands of the script set, angstrom.
+        backend: "auto", "cuda" or "cpu". Each process of a machine uses a GPU of its own if there are enough.
         precision: "float64", "float32" or "mixed".
-        fatal: whether an error ends this process at once. With several processes it always ends all.
+        fatal: whether an error ends this process at once. With several processes an error always ends all.
 
     Returns:
-        What LAMMPS calls. In one process an error of taichimd is raised by the command that runs.
+        The object that LAMMPS calls. In one process an error of taichimd is raised by the LAMMPS command.
 
     Raises:
-        SettingsError: units other than metal, no box, elements that are not those of the types, or a
-            force field that needs more than ghosts within a range, such as ReaxFF.
+        SettingsError: units other than metal, no box, a wrong number of elements, or a force field that
+            cannot be computed from ghost atoms within a range, such as ReaxFF.
         ParameterFileError, MissingParameterError: as for `load_forcefield`, and for unknown elements.
     """
     units = lmp.extract_global("units")

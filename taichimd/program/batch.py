@@ -24,7 +24,7 @@ from taichimd.program.systems import Stopped
 
 
 class Batch(SteppedSystems):
-    """Evaluates and integrates several sets of atoms under one force field, in the same kernels.
+    """Evaluates and integrates several systems of atoms with one force field, in the same kernels.
 
         >>> from ase.build import bulk
         >>> from taichimd import Batch, load_forcefield
@@ -33,26 +33,27 @@ class Batch(SteppedSystems):
         >>> [round(member.evaluate().energy, 2) for member in batch.members]
         [-34.69, -277.54]
 
-    Each system has the bits that it has alone: no pair, sum or random number knows of another system.
+    Results of each system are bitwise identical to results of the system alone, because no pair, sum or
+    random number involves two systems.
 
     Args:
         systems: as for `Engine`; their elements may differ.
-        forcefield: for all.
+        forcefield: one force field for all systems.
         backend, precision, skin, decomposition: as for `Engine`.
-        ensembles: one for each system, or one for all; NVE if None. One class;
-            barostats with one control, axes and period.
-        fixed: of each system, as for `Engine`.
-        acting: baths of groups and drives of each system, as for `Engine`.
-        names: what messages call the systems; None: by their numbers.
+        ensembles: one for each system, or one for all; NVE if None. All must be of one class. Barostats must
+            have the same control, axes and period.
+        fixed: a mask for each system, as for `Engine`.
+        acting: baths of groups and drives for each system, as for `Engine`.
+        names: names of the systems in messages; None: their numbers.
 
     Raises:
         StructureError, MissingParameterError, SettingsError: as for `Engine`; the message names the system.
         SettingsError: no systems, a potential with charges or without lists, ensembles of several kinds.
         BackendError: the backend cannot be started.
-        CapacityError: they do not fit the memory; the message says how many would.
+        CapacityError: the systems do not fit the memory; the message says how many would fit.
 
     Attributes:
-        members: the systems. names: what messages call them. step: steps done.
+        members: the systems. names: their names in messages. step: steps done.
         alive: numbers of the systems that continue.
     """
 
@@ -142,7 +143,7 @@ class Batch(SteppedSystems):
         control.from_numpy(seen.values)
 
     def stop(self, number: int, error: TaichimdError, cause: Exception | None = None) -> None:
-        """From now on a system stands still, at a place that makes sense: the others do not notice."""
+        """Stop a system at its last valid positions; this does not change the other systems."""
         error.args = (f"{self.names[number]}: {error}", *error.args[1:])
         one, part = self.members[number], self.state.parts[number]
         self.stopped[number] = Stopped(error, self.step, one.positions(), one.velocities(), one.cell)

@@ -147,15 +147,18 @@ def check_forcefield(
         True
 
     Args:
-        forcefield: any.
-        elements: species to use; all that it defines if None (argon if it takes any).
-        clusters: how many.
-        seed: of their positions.
-        decomposition: particle, tuple or auto, of the engine.
+        forcefield: any force field.
+        elements: species to use; None: all that the force field defines (argon if it takes any element).
+        clusters: number of clusters.
+        seed: of the positions.
+        decomposition: particle, tuple or auto, as for `Engine`.
+
+    Returns:
+        Errors of forces and virial against finite differences of the energy; `ok` says whether all pass.
 
     Raises:
-        SettingsError: a decomposition that is none, or that does not fit the force field.
-        ParameterFileError: labels of which none is a chemical symbol.
+        SettingsError: an unknown decomposition, or one that does not fit the force field.
+        ParameterFileError: no label of the force field is a chemical symbol.
     """
     forcefield.check_compiled("this check (see taichimd.testing.assert_conforms)")
     forcefield = forcefield.stationary()

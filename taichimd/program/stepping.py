@@ -27,7 +27,7 @@ class SteppedSystems(Systems):
         return list(self._members) or [System(self, number) for number in range(self.n_systems)]
 
     def advance(self, n_steps: int, timestep: float) -> None:
-        """Steps of all systems that continue, as `Engine.advance`."""
+        """Integrate all systems that have not stopped, as `Engine.advance` does."""
         check_steps(n_steps, timestep)
         if n_steps == 0 or not self.alive:
             return
@@ -130,7 +130,7 @@ class SteppedSystems(Systems):
                 self.stop(number, explosion.exploded(self.step, told, atom - first), error)
 
     def stop_spent(self) -> None:
-        """Stop the systems with a sink that takes more than its atoms have."""
+        """Stop the systems with a sink that takes more energy than its atoms have."""
         if self.baths.groups is not None:
             for number, (step, what) in self.baths.groups.take_failures().items():
                 self.stop(number, explosion.spent(step, what))
@@ -140,7 +140,7 @@ class SteppedSystems(Systems):
             self.stop(number, explosion.behind_a_wall(self.step, behind - int(self.state.firsts[number])))
 
     def diverged(self, blown: int, timestep: float) -> None:
-        """Stop the systems whose atoms have gone too far in one step, or whose cell has.
+        """Stop the systems with an atom that moved too far in one step, or a cell that changed too much.
 
         Args:
             blown: such an atom; or `RAN_AWAY - k`, of system k.

@@ -93,10 +93,10 @@ def _check_extent(positions: NDArray[np.float64]) -> None:
 def triple_energy(
     atoms: Atoms, forcefield: ForceField, *, backend: str = "auto", processes: Any = None
 ) -> float:
-    """Energy of `AxilrodTeller` without a cutoff, eV: each triple of the structure once.
+    """Energy of `AxilrodTeller` without a cutoff: each triple of the structure once.
 
-    Bits are the same on CPU and CUDA, and whatever the number of processes; with enumeration "matrix" they
-    are those of the library that multiplies matrices.
+    The energy is bitwise identical on CPU and CUDA and for any number of processes. With the enumeration
+    "matrix" the last digits depend on the library that multiplies the matrices.
 
         >>> from ase import Atoms
         >>> from taichimd import AxilrodTeller, triple_energy
@@ -107,15 +107,19 @@ def triple_energy(
         atoms: a structure that is not periodic.
         forcefield: `AxilrodTeller` alone.
         backend: "auto", "cuda" or "cpu".
-        processes: a communicator of mpi4py, whose processes share the triples and get the same energy; None:
-            this process does all.
+        processes: a communicator of mpi4py, whose processes share the triples and return the same energy;
+            None: this process computes all triples.
+
+    Returns:
+        The energy, eV.
 
     Raises:
-        SettingsError: another force field, a cutoff, a periodic cell, or several processes with matrices.
+        SettingsError: a different force field, a cutoff, a periodic cell, or several processes with the
+            enumeration "matrix".
         StructureError: fewer than three atoms, or atoms that cannot be simulated.
         MissingParameterError: triples of elements without parameters.
-        EvaluationError: atoms on top of each other.
-        BackendError: matrices on CUDA without PyTorch.
+        EvaluationError: two atoms at the same position.
+        BackendError: the enumeration "matrix" on CUDA without PyTorch.
     """
     term = forcefield.terms[0]
     if len(forcefield.terms) > 1 or not isinstance(term, AxilrodTellerTerm) or np.isfinite(forcefield.cutoff):

@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 class Sampled(Thermo):
     """Totals at one sweep.
 
-    The kinetic energy is its mean 3NkT/2; the pressure is NkT/V and the part of the virial.
+    The kinetic energy is its mean 3NkT/2. The pressure is NkT/V plus the part of the virial.
 
     Attributes:
-        acceptance, volume_acceptance: accepted parts of the trial moves since their sizes last changed; None
-            before the first.
+        acceptance, volume_acceptance: accepted fractions of the trial moves since the step sizes last
+            changed; None before the first trial move.
         move: largest displacement along an axis, angstrom.
     """
 
@@ -59,9 +59,9 @@ class Sampled(Thermo):
 
 
 class MonteCarlo(Metropolis, NotCopied):
-    """Samples the canonical or the isothermal-isobaric ensemble.
+    """Metropolis Monte Carlo: samples the canonical or the isothermal-isobaric ensemble.
 
-    `Simulation.from_engine` runs it as it does an engine.
+    `Simulation.from_engine` runs a chain with observers, as it runs an engine.
 
         >>> from ase.build import bulk
         >>> from taichimd.sampling.chain import MonteCarlo
@@ -71,29 +71,31 @@ class MonteCarlo(Metropolis, NotCopied):
         ('single', 10, 2560)
 
     Args:
-        atoms: the structure; velocities play no part. Fixed atoms (`fixed`) stay in place.
-        forcefield: as for `Engine`; not one with charges or other states of the atoms.
+        atoms: the structure; velocities are ignored.
+        forcefield: as for `Engine`, but without charges or other states of the atoms.
         temperature: K.
         pressure: GPa, of the isothermal-isobaric ensemble; None: the volume is constant. Without periodicity
             the faces of the cell are hard walls.
-        kind: of moves: "all" atoms together, or "single" ones, one after the other; None: single ones where
-            the move of one atom needs no full evaluation (`best_moves`).
-        move: largest displacement along an axis, angstrom; None: 0.3, of N atoms together 0.3/sqrt(N).
+        kind: trial moves: "all": all atoms together; "single": one atom after the other; None: "single" if
+            the move of one atom needs no full evaluation (`best_moves`), else "all".
+        move: largest displacement along an axis, angstrom; None: 0.3, or 0.3/sqrt(N) for all N atoms
+            together.
         volume_move: largest change of ln V.
-        equilibration: sweeps at the start in which step sizes are tuned.
+        equilibration: sweeps at the start, in which step sizes are tuned. Later sweeps keep the step sizes.
         seed: of all random numbers.
         fixed: (n,) bool, True where an atom stays in place; None: all move.
         **of_engine: `backend`, `precision`, `skin`, `decomposition`: as for `Engine`.
 
     Raises:
-        SettingsError: a force field whose energy is no function of the positions, a pressure without a volume
-            or with fixed atoms.
+        SettingsError: a force field whose energy is not a function of the positions alone, a pressure without
+            a volume or with fixed atoms.
         StructureError, MissingParameterError, BackendError, CapacityError: as for `Engine`.
 
     Attributes:
-        system: where the atoms are, a `System`; what it has besides `advance`, the chain has.
-        group, number: of systems on the same device, and which of them; see `tempering.Chains`.
-        moves, volume_moves, exchanges, check, step: as of `Metropolis`.
+        system: the `System` of the atoms; the chain has all its methods except `advance`.
+        group, number: group of systems on the same device, and the number of this one; see
+            `tempering.Chains`.
+        moves, volume_moves, exchanges, check, step: as for `Metropolis`.
         free: number of atoms that move.
     """
 
@@ -151,11 +153,11 @@ class MonteCarlo(Metropolis, NotCopied):
         return self.thermo()._repr_html_()
 
     def join(self, group: Group, number: int) -> None:
-        """From now on the system is that of a number in a group."""
+        """Make the chain use the system with this number in a group."""
         self.group, self.number, self.system = group, number, group.systems.members[number]
 
     def leave(self) -> None:
-        """From now on the chain is a group of one, with an engine of its own."""
+        """Give the chain an engine of its own, in a group of one."""
         system = self.system
         engine = Engine(system_atoms(self), system.forcefield, fixed=system.fixed, **self._options)
         engine.set_state(velocities=system.velocities())
@@ -163,19 +165,19 @@ class MonteCarlo(Metropolis, NotCopied):
 
     @property
     def volume(self) -> float | None:
-        """As of `Engine`; between walls that of the cell."""
+        """Volume, angstrom^3, as for `Engine`; between hard walls the volume of the cell."""
         volume: float | None = self.system.volume
         return abs(determinant(self.system.cell)) if self.walls else volume
 
     @property
     def enthalpy(self) -> float:
-        """The energy, and pressure times volume where that changes, eV."""
+        """Energy plus pressure times volume, eV; the energy alone at constant volume."""
         return self.energy if self.pressure is None else self.energy + self.pressure * (self.volume or 0.0)
 
     def advance(self, n_steps: int, timestep: float = 1.0) -> None:
-        """So many sweeps: a trial move of all atoms together, or of each; then one of the volume.
+        """Make `n_steps` sweeps: a trial move of all atoms together, or of each atom; then one of the volume.
 
-        There is no time.
+        `timestep` is ignored: Monte Carlo has no time.
         """
         if len(self.group.systems.members) > 1:
             self.leave()
@@ -196,7 +198,7 @@ class MonteCarlo(Metropolis, NotCopied):
         )  # fmt: skip
 
     def compare(self) -> float:
-        """Running energy less that of a full evaluation, eV."""
+        """Running energy minus the energy of a full evaluation, eV."""
         evaluated, _ = self.group.totals(self.number)
         difference = self.energy - evaluated
         self.check.times += 1

@@ -75,7 +75,7 @@ class Metropolis:
 
     @property
     def energy(self) -> float:
-        """Running potential energy, eV: that of the start and all accepted changes."""
+        """Running potential energy, eV: the energy of the start plus all accepted changes."""
         return self.running()[0]
 
     @property
@@ -89,7 +89,7 @@ class Metropolis:
         return float(units.KB * self.temperature)
 
     def bath_state(self) -> dict[str, Any]:
-        """What the chain remembers besides positions and cell, for a checkpoint."""
+        """State of the chain besides positions and cell, for a checkpoint."""
         rates = {name: dict(vars(getattr(self, name))) for name in RATES}
         energy, homogeneous = self.running()
         return {"kind": METROPOLIS, "energy": energy, "homogeneous": homogeneous, **rates}
@@ -107,7 +107,7 @@ class Metropolis:
         return self.walls and len(outside(positions(), cell)) > 0
 
     def accepts(self, uniform: float, change: float) -> bool:
-        """Whether a displacement that changes the energy (eV) so much is accepted; it is counted."""
+        """Whether a displacement that changes the energy by `change` (eV) is accepted; it is counted."""
         accepted = logarithm(uniform) < -change / self.kt
         self.moves.count(accepted)
         return accepted
@@ -120,10 +120,10 @@ class Metropolis:
     def accepts_volume(
         self, uniform: float, change: float, log_ratio: float, cells: tuple[Array, Array]
     ) -> bool:
-        """Whether a move of the volume is accepted; it is counted.
+        """Whether a move of the volume is accepted; the move is counted.
 
         Args:
-            uniform: number.
+            uniform: random number, uniform in [0, 1).
             change: of the energy, eV.
             log_ratio: ln V'/V.
             cells: (3, 3) angstrom, before and after.
@@ -135,7 +135,7 @@ class Metropolis:
         return accepted
 
     def count_sweep(self) -> None:
-        """A sweep is over."""
+        """Count one sweep."""
         self.step += 1
         if self.step > self.equilibration:
             return

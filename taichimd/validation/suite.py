@@ -154,30 +154,33 @@ def validate(
     backend: str = "auto",
     on_check: Callable[[str], None] = lambda title: None,
 ) -> Certificate:
-    """Check a force field on this machine: its derivatives, symmetries, dynamics, bits, and LAMMPS beside it.
+    """Validate a force field on this machine: derivatives, symmetries, dynamics, reproducibility, LAMMPS.
 
         >>> from taichimd import validate
         >>> found = validate("Si.sw", quick=True, only=["forces", "third-law"])
         >>> found["forces"].status, found.ok
         ('passed', True)
 
-    What cannot be run here (no GPU, no LAMMPS, a property that the force field lacks) is "not run", with the
-    reason.
+    A check that cannot run here (no GPU, no LAMMPS, a property that the force field lacks) has the status
+    "not run", with the reason.
 
     Args:
         potential: a file, a shipped name, "my_file.py:name" or a force field; a list is their sum.
         atoms: the structure; None: a crystal of the force field's elements, relaxed.
-        quick: less of everything, and not the other runtime.
-        only: names of measures (`taichimd.validation.suite.NAMES`); the others do not appear. None: all.
-        elements: of the crystal and of random clusters, where the force field takes any.
-        temperature: of first velocities, K; None: 300 K, less for a crystal that is weakly bound.
+        quick: True: smaller systems and shorter runs, without the second runtime.
+        only: names of the checks to run (`taichimd.validation.suite.NAMES`); None: all.
+        elements: of the crystal and of random clusters, if the force field takes any element.
+        temperature: of the first velocities, K; None: 300 K, or less for a weakly bound crystal.
         seed: of displacements and velocities.
         backend: auto, cuda or cpu.
-        on_check: told what begins.
+        on_check: called with the name of each check before the check starts.
+
+    Returns:
+        The certificate: each check with status, number and limit; `ok` is False if a check failed.
 
     Raises:
         SettingsError: an unknown name, or no crystal of these elements is known.
-        ParameterFileError, MissingParameterError, StructureError, BackendError: as `Engine`.
+        ParameterFileError, MissingParameterError, StructureError, BackendError: as for `Engine`.
     """
     begun = time.perf_counter()
     chosen = _chosen(only)

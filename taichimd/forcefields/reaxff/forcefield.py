@@ -170,23 +170,27 @@ def ReaxFF(  # noqa: N802
 
     Args:
         file: a parameter file (ffield), or the name of a shipped one.
-        constants: of the charges' energy: "lammps", "puremd", or "consistent", with which the energy is
-            stationary where charges are equilibrated.
-        charge_tolerance: of the equilibration: sqrt(r M^-1 r)/|b| of its two systems, M their diagonal.
+        constants: constants of the energy of the charges: "lammps", "puremd" or "consistent". With
+            "consistent" the energy is stationary at the equilibrated charges.
+        charge_tolerance: largest preconditioned residual norm sqrt(r M^-1 r)/|b| of the two linear systems of
+            the charge equilibration; M is the diagonal of the matrix.
         net_charge: sum of all charges, e.
-        lammps_forces: repeat LAMMPS's forces, which are no gradient where a light atom has a pi bond to a
-            heavy one.
-        tables: take van der Waals and Coulomb terms of pairs from look-up tables, whose errors are those of
-            rounding; else evaluate the formulas.
-        charges: of a step: "converged" to the tolerance, or "extended-lagrangian": one iteration from
-            auxiliary charges that move in time beside the atoms.
-        matrix_precision: of the stored matrix of the equilibration: "float64" or "float32"; all vectors are
-            float64.
-        max_iterations: of one equilibration; one that needs more is a ChargeError.
+        lammps_forces: whether to compute the forces of LAMMPS. These differ from the gradient of the energy
+            if a light atom has a pi bond to a heavy atom.
+        tables: whether van der Waals and Coulomb terms of pairs come from look-up tables, whose errors are as
+            small as round-off; False evaluates the formulas.
+        charges: "converged": charges of each step are iterated to the tolerance; "extended-lagrangian": one
+            iteration from auxiliary charges that are integrated with the atoms.
+        matrix_precision: precision of the stored matrix of the equilibration: "float64" or "float32"; all
+            vectors are float64.
+        max_iterations: largest number of iterations of one equilibration; more raise a ChargeError.
+
+    Returns:
+        The force field.
 
     Raises:
-        ParameterFileError: no such file, or a malformed one.
-        SettingsError: constants, charges or a precision that are none, a tolerance out of range.
+        ParameterFileError: the file does not exist or is malformed.
+        SettingsError: an unknown word for constants, charges or precision, or a tolerance out of range.
     """
     path = library.find(file)
     ffield, options = (
