@@ -19,7 +19,7 @@ from taichimd.system.velocities import temperature
 
 if TYPE_CHECKING:
     from taichimd.app.job import Job
-    from taichimd.observables.job import Outcome
+    from taichimd.observables.outcome import Outcome
 
 
 def print_header(console: Console, jobs: Mapping[str, "Job"], decomposition: str) -> None:

@@ -14,7 +14,9 @@ from taichimd.settings.declared import settings_of
 def analyze(
     trajectory: Annotated[
         str,
-        typer.Argument(help="Folder of a run, LAMMPS dump, or trajectory that ASE reads."),
+        typer.Argument(
+            help="Folder of a run, LAMMPS dump, trajectory that ASE reads, or file of bonds or species."
+        ),
     ],
     output: Output = "taichimd-analysis",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier analysis.")] = False,
@@ -23,6 +25,8 @@ def analyze(
     **flags: Any,
 ) -> None:
     """Analyze a trajectory: RDF, bonds, diffusion, vibrations, as CSV and pictures, with errors.
+
+    A file of bonds gives reactions, rate constants and lifetimes of species.
 
     Without --rdf, --angles, --msd or --vacf: everything that the file allows, except angles.
     """

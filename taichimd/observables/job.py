@@ -1,33 +1,27 @@
 """One analysis: checks, folder, quantities."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from taichimd.core.errors import AnalysisError, OutputError
 from taichimd.io.files import all_or_none, make_folder, writing
 from taichimd.io.frames import read_frames
+from taichimd.io.lammps_bonds import kind_of
 from taichimd.io.report import versions, write_report
+from taichimd.observables.bond_job import analyze_bonds
 from taichimd.observables.numbers import write_findings
 from taichimd.observables.observable import Values
+from taichimd.observables.outcome import Outcome
 from taichimd.observables.registry import OF_TRAJECTORIES
 from taichimd.observables.request import Request
 from taichimd.observables.trajectory import Trajectory
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """Rows (name, value) for the terminal, notes, and the files that were written."""
-
-    rows: list[tuple[str, str]]
-    notes: list[str]
-    files: list[Path]
 
 
 def analyze(trajectory: str, request: Request, folder: Path, overwrite: bool = False) -> Outcome:
     """Analyse a trajectory into a folder.
 
     Args:
-        trajectory: file.
+        trajectory: file of frames, of bonds (`io.lammps_bonds`) or of species.
         request: what to compute.
         folder: for the results.
         overwrite: whether earlier results there may be replaced.
@@ -37,6 +31,9 @@ def analyze(trajectory: str, request: Request, folder: Path, overwrite: bool = F
         AnalysisError: it lacks what was asked for: frames, velocities, times, a periodic cell, length.
         OutputError: results are in the way, or cannot be written.
     """
+    bonded = kind_of(Path(trajectory))
+    if bonded is not None:
+        return analyze_bonds(trajectory, bonded, request, folder, overwrite)
     frames = read_frames(trajectory, request.skip, request.timestep_ps, request.input_units, request.elements)
     run = Trajectory(frames, request)
     reasons = {name: reason for name, kind in OF_TRAJECTORIES.items() if (reason := kind.missing(run))}

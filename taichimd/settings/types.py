@@ -190,6 +190,7 @@ _ABOVE_0 = Field(gt=0, allow_inf_nan=False)
 Kelvin = Annotated[float, _ABOVE_0, Values("a number above 0 (K)", "K", option=float)]
 Gigapascal = Annotated[float, _ABOVE_0, Values("a number above 0 (GPa)", "GPa", option=float)]
 Angstrom = Annotated[float, _ABOVE_0, Values("a number above 0 (Å)", "Å", option=float)]
+CubicAngstrom = Annotated[float, _ABOVE_0, Values("a number above 0 (Å³)", "Å³", option=float)]
 BondOrder = Annotated[float, _ABOVE_0, Values("a number above 0", "", option=float)]
 Seconds = Annotated[float, _ABOVE_0, Values("a number above 0 (seconds of wall clock)", "s", option=float)]
 Femtoseconds = Annotated[

@@ -20,7 +20,7 @@ from taichimd.io.analysis_files import check_picture
 from taichimd.io.lock import locked
 from taichimd.io.structures import read_noted, unused_charges
 from taichimd.observables.green_kubo import growth_notes
-from taichimd.observables.job import Outcome
+from taichimd.observables.outcome import Outcome
 from taichimd.system.overlaps import notes_on_overlap
 from taichimd.transport import files
 from taichimd.transport.kappa import Kappa, check_potential, systems_of, thermal_conductivity

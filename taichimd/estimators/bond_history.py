@@ -1,0 +1,159 @@
+"""Bonds through time by two thresholds of the bond order and a shortest lifetime.
+
+A pair becomes bonded when its bond order exceeds the upper threshold, and stays bonded until its bond order
+is at or below the lower threshold (hysteresis). A change that is reversed within the shortest lifetime is
+no change. Such filters of recrossings are usual in the analysis of reactive trajectories:
+M. Döntgen et al., J. Chem. Theory Comput. 11, 2517 (2015), https://doi.org/10.1021/acs.jctc.5b00201.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from taichimd.core.errors import AnalysisError
+
+Keys = NDArray[np.int64]
+"""Pairs i < j of n atoms, sorted, each as i * n + j."""
+ROUNDING = 1e-9
+"""ps, by which a lifetime may fall short, because differences of times are rounded."""
+
+
+@dataclass(frozen=True)
+class BondRule:
+    """When a pair of atoms is bonded.
+
+    Attributes:
+        formed: a bond order above this forms a bond. 0.5 is half of a single bond.
+        broken: a bond order at or below this breaks a bond. 0.3 is the limit of LAMMPS and of `species`.
+        lifetime: ps; a change of a bond, and a molecule, that lasts less is left out. 0.05 ps is five periods
+            of the stretch of an O-H bond, the fastest vibration of usual molecules.
+
+    Raises:
+        AnalysisError: thresholds the wrong way round, or a negative number.
+    """
+
+    formed: float = 0.5
+    broken: float = 0.3
+    lifetime: float = 0.05
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.broken <= self.formed:
+            raise AnalysisError(
+                f"bond_formed = {self.formed:g} is below bond_broken = {self.broken:g}: expected the upper "
+                "threshold in bond_formed and the lower in bond_broken; exchange the two"
+            )
+        if not self.lifetime >= 0.0:
+            raise AnalysisError(f"shortest lifetime = {self.lifetime:g} ps: expected 0 or more")
+
+
+@dataclass(frozen=True)
+class BondChange:
+    """Bonds that form and break in one frame, and last: pairs of atoms."""
+
+    frame: int
+    formed: list[tuple[int, int]]
+    broken: list[tuple[int, int]]
+
+
+class BondHistory:
+    """Takes the bonds of frames in turn, and keeps only what changes.
+
+    In the first frame a pair between the thresholds is undecided. It counts as bonded, unless it falls to the
+    lower threshold before it exceeds the upper one: then it never was bonded.
+
+    Args:
+        n: number of atoms.
+        rule: thresholds and shortest lifetime.
+
+    Attributes:
+        times: ps, of the frames so far.
+    """
+
+    def __init__(self, n: int, rule: BondRule) -> None:
+        self.n, self.rule = n, rule
+        self.times: list[float] = []
+        self._first = self._bonded = self._undecided = np.empty(0, np.int64)
+        self._changes: list[tuple[int, Keys]] = []
+
+    def add(self, time: float, i: ArrayLike, j: ArrayLike, order: ArrayLike) -> None:
+        """Take the next frame.
+
+        Args:
+            time: ps.
+            i: (m,) one atom of each bond, from 0; a bond may stand twice, as i, j and j, i.
+            j: (m,) the other atom.
+            order: (m,) bond orders; pairs that are missing have bond order zero.
+
+        Raises:
+            AnalysisError: a time that is not after the last one, or an atom that does not exist.
+        """
+        if self.times and not time > self.times[-1]:
+            raise AnalysisError(
+                f"frame {len(self.times)} is at {time:g} ps, not after the frame at {self.times[-1]:g} ps; "
+                "analyse one run at a time"
+            )
+        a, b = np.asarray(i, np.int64), np.asarray(j, np.int64)
+        value = np.asarray(order, float)
+        if a.size and not (min(a.min(), b.min()) >= 0 and max(a.max(), b.max()) < self.n):
+            raise AnalysisError(f"frame {len(self.times)} has a bond of an atom beyond the {self.n} atoms")
+        keys = np.minimum(a, b) * self.n + np.maximum(a, b)
+        other = a != b  # A bond to an atom's own image connects no two atoms.
+        low = np.unique(keys[other & (value > self.rule.broken)])
+        high = np.unique(keys[other & (value > self.rule.formed)])
+        if not self.times:
+            self._first = self._bonded = low
+            self._undecided = np.setdiff1d(low, high, assume_unique=True)
+        else:
+            bonded = np.union1d(high, np.intersect1d(self._bonded, low, assume_unique=True))
+            self._undecided = np.setdiff1d(self._undecided, high, assume_unique=True)
+            changed = np.setxor1d(bonded, self._bonded, assume_unique=True)
+            never = np.intersect1d(changed, self._undecided, assume_unique=True)
+            if never.size:
+                self._first = np.setdiff1d(self._first, never, assume_unique=True)
+                self._undecided = np.setdiff1d(self._undecided, never, assume_unique=True)
+                changed = np.setdiff1d(changed, never, assume_unique=True)
+            if changed.size:
+                self._changes.append((len(self.times), changed))
+            self._bonded = bonded
+        self.times.append(float(time))
+
+    def first_bonds(self) -> list[tuple[int, int]]:
+        """Bonds of the first frame."""
+        return [divmod(key, self.n) for key in self._first.tolist()]
+
+    def changes(self) -> tuple[list[BondChange], int]:
+        """Changes that last, in the order of time, and the number of changes that nobody can judge.
+
+        Nobody can judge a change that is closer to the last frame than the shortest lifetime: it is left out.
+        """
+        toggles: dict[int, list[int]] = {}
+        for frame, keys in self._changes:
+            for key in keys.tolist():
+                toggles.setdefault(key, []).append(frame)
+        at_start, late = set(self._first.tolist()), 0
+        found: dict[int, BondChange] = {}
+        for key, frames in toggles.items():
+            bonded = key in at_start
+            kept, is_late = self._lasting(frames)
+            late += is_late
+            for frame in kept:
+                change = found.setdefault(frame, BondChange(frame, [], []))
+                (change.broken if bonded else change.formed).append(divmod(key, self.n))
+                bonded = not bonded
+        return [found[frame] for frame in sorted(found)], late
+
+    def _lasting(self, frames: list[int]) -> tuple[list[int], bool]:
+        """Frames of the changes of one pair that last, and whether its last change is too late to judge."""
+        times, kept, k = self.times, [], 0
+        least = self.rule.lifetime - ROUNDING
+        while k < len(frames):
+            end = times[frames[k + 1]] if k + 1 < len(frames) else times[-1]
+            if end - times[frames[k]] >= least:
+                kept.append(frames[k])
+                k += 1
+            elif k + 1 == len(frames):
+                return kept, True
+            else:
+                k += 2  # The change and its reversal.
+        return kept, False

@@ -1,0 +1,212 @@
+"""One analysis of a file of bonds, or of species: reaction events, rate constants, lifetimes."""
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+from taichimd.core.arrays import Array
+from taichimd.core.errors import AnalysisError, OutputError
+from taichimd.estimators.bond_history import BondHistory, BondRule
+from taichimd.estimators.reaction_rates import Lifetime, Rate, lifetimes, population, rates
+from taichimd.estimators.reactions import Reactions, find_reactions
+from taichimd.estimators.series import Mean
+from taichimd.io.analysis_files import curves, draw, write_table
+from taichimd.io.elements import is_element
+from taichimd.io.files import all_or_none, make_folder, writing
+from taichimd.io.lammps_bonds import BondReader, Kind, read_species
+from taichimd.io.reaction_files import write_events, write_lifetimes, write_rates
+from taichimd.io.report import versions, write_report
+from taichimd.observables.numbers import finding, plus_minus, write_findings
+from taichimd.observables.observable import Rows, Values
+from taichimd.observables.outcome import Outcome
+from taichimd.observables.request import Request
+
+MAX_SHOWN = 7
+"""Reactions and species in the picture and the summary, the most frequent ones."""
+TABLES = ("reactions.csv", "rates.csv", "lifetimes.csv")
+
+
+def analyze_bonds(source: str, kind: Kind, request: Request, folder: Path, overwrite: bool) -> Outcome:
+    """Analyse a file of bonds or of species into a folder.
+
+    Args:
+        source: the file.
+        kind: as `io.lammps_bonds.kind_of` says.
+        request: thresholds, shortest lifetime, volume, time step, elements.
+        folder: for the results.
+        overwrite: whether earlier results there may be replaced.
+
+    Raises:
+        StructureError: the file cannot be used.
+        AnalysisError: thresholds the wrong way round, a time step or elements that are missing, quantities
+            that need positions.
+        OutputError: results are in the way, or cannot be written.
+    """
+    if request.kinds:
+        raise AnalysisError(
+            f"{source}: {request.kinds[0].upper()} needs positions, and this file has only "
+            f"{'species' if kind == 'species' else 'bonds'}; analyse the trajectory of the run"
+        )
+    rule = BondRule(request.bond_formed, request.bond_broken, request.bond_lifetime / 1000.0)
+    with writing(folder):
+        make_folder(folder)
+    picture = f"species.{request.plot_format}"
+    own = ["species.csv", picture] if kind == "species" else [*TABLES, "species.csv", picture]
+    files = [folder / name for name in (*own, "analysis.json", "analysis.csv")]
+    if not overwrite and any(file.exists() for file in files):
+        raise OutputError(f"{folder} holds an earlier analysis; choose another --output or give --overwrite")
+    rows: Rows
+    values = Values()
+    with all_or_none(files):
+        if kind == "species":
+            times, counts, notes = _species(source, request)
+            rows = [("species", f"{len(times)} samples of {len(counts)} species")]
+        else:
+            found, labels, notes, read = _bonds(source, kind, request, rule)
+            speeds, lives = rates(found), lifetimes(found)
+            times, counts = population(found)
+            write_events(folder / TABLES[0], found.events, labels)
+            write_rates(folder / TABLES[1], speeds, request.volume)
+            write_lifetimes(folder / TABLES[2], lives)
+            rows = [("bonds", read), *_summary(found, speeds, lives, request.volume)]
+            values = _values(found, speeds, lives, request.volume)
+            if request.volume is None and any(one.molecularity > 1 for one in speeds):
+                notes.append("rate constants of concentrations need the volume of the cell: give --volume")
+        write_table(folder / "species.csv", {"time_ps": times, **counts})
+        shown = {name: (counts[name], np.zeros(len(times))) for name in list(counts)[:MAX_SHOWN]}
+        panel = lambda axis: curves(axis, times, shown, "time (ps)", "molecules")  # noqa: E731
+        draw(folder / picture, f"{Path(source).name}: species", [panel])
+        write_report(folder / "analysis.json", {
+            "trajectory": source,
+            "settings": request.record(),
+            "bond_rule": {"formed": rule.formed, "broken": rule.broken, "lifetime_ps": rule.lifetime},
+            "values": {name: one.entry() for name, one in values.items()},
+            "notes": notes,
+            "versions": versions(),
+        })  # fmt: skip
+        write_findings(folder / "analysis.csv", values)
+    return Outcome(rows, notes, files)
+
+
+def _bonds(
+    source: str, kind: Kind, request: Request, rule: BondRule
+) -> tuple[Reactions, list[int], list[str], str]:
+    """Reactions, numbers of the atoms in the file, notes, and what was read."""
+    reader = BondReader(Path(source), kind)
+    history: BondHistory | None = None
+    labels: list[int] = []
+    symbols: list[str] = []
+    begin = 0.0
+    for number, frame in enumerate(reader.frames()):
+        if number < request.skip:
+            continue
+        time = frame.step * _timestep(source, request) if frame.time is None else frame.time
+        if not symbols:
+            labels, begin = frame.labels.tolist(), time
+            symbols = _symbols(source, frame.kinds.tolist(), kind, request)
+        if request.equilibrate_ps is not None and time < begin + request.equilibrate_ps - 1e-9:
+            continue
+        if history is None:
+            history = BondHistory(len(symbols), rule)
+        history.add(time, frame.i, frame.j, frame.order)
+    if history is None or len(history.times) < 2:
+        raise AnalysisError(f"{source}: reactions need two frames or more; leave fewer out, or write more")
+    notes = list(reader.notes)
+    if reader.cutoff is not None and reader.cutoff > rule.broken:
+        notes.append(
+            f"the file lists bond orders above {reader.cutoff:g} only, so this is the lower threshold, not "
+            f"bond_broken = {rule.broken:g}"
+        )
+    spacing = float(np.median(np.diff(history.times)))
+    if spacing > 0.5 * rule.lifetime:
+        notes.append(
+            f"frames are {1000 * spacing:g} fs apart, which hardly resolves the shortest lifetime of "
+            f"{1000 * rule.lifetime:g} fs: write bonds more often, or give a longer --bond-lifetime"
+        )
+    found = find_reactions(history, symbols)
+    if found.late:
+        notes.append(
+            f"{found.late} changes of bonds are within {1000 * rule.lifetime:g} fs of the end: whether they "
+            "last is unknown, so they were left out"
+        )
+    length = found.end - found.start
+    return found, labels, notes, f"{len(history.times)} frames, {len(symbols)} atoms, {length:g} ps"
+
+
+def _symbols(source: str, kinds: list[str], kind: Kind, request: Request) -> list[str]:
+    """Elements of the atoms, from the file or from `elements` by type."""
+    if kind == "table":
+        symbols = kinds
+    elif request.elements is None:
+        raise AnalysisError(
+            f"{source} has types of atoms instead of elements; name the elements of types 1, 2, ...: "
+            "--elements H,O"
+        )
+    else:
+        most = max(int(one) if one.isdecimal() else 0 for one in kinds)
+        if most > len(request.elements) or min(int(one) if one.isdecimal() else 0 for one in kinds) < 1:
+            raise AnalysisError(
+                f"{source} has atoms of type {most}, but elements names {len(request.elements)}; name one "
+                "for each type, from type 1 on"
+            )
+        symbols = [request.elements[int(one) - 1] for one in kinds]
+    for one in dict.fromkeys(symbols):
+        if not is_element(one):
+            raise AnalysisError(f"{source}: {one!r} is not the symbol of an element; expected one such as H")
+    return symbols
+
+
+def _timestep(source: str, request: Request) -> float:
+    """Ps.
+
+    Raises:
+        AnalysisError: it is not given.
+    """
+    if request.timestep_ps is None:
+        raise AnalysisError(
+            f"{source} has steps instead of times; give the time step of the run: --timestep 0.25fs"
+        )
+    return request.timestep_ps
+
+
+def _species(source: str, request: Request) -> tuple[Array, dict[str, Array], list[str]]:
+    """Times (ps), numbers of molecules by formula, the most frequent first, and notes."""
+    steps, samples = read_species(Path(source))
+    steps, samples = steps[request.skip :], samples[request.skip :]
+    if not steps:
+        raise AnalysisError(f"{source}: skip = {request.skip} leaves no sample; leave fewer out")
+    total: Counter[str] = sum(samples, Counter())
+    order = sorted(total, key=lambda formula: (-total[formula], formula))
+    counts = {formula: np.array([float(one[formula]) for one in samples]) for formula in order}
+    note = (
+        "a file of species has no bonds, so reactions cannot be found; write bonds with fix reaxff/bonds for "
+        "reactions, rate constants and lifetimes"
+    )
+    return _timestep(source, request) * np.array(steps, float), counts, [note]
+
+
+def _summary(found: Reactions, speeds: list[Rate], lives: list[Lifetime], volume: float | None) -> Rows:
+    rows = [("reactions", f"{len(found.events):,} events of {len(speeds):,} reactions")]
+    for one in speeds[:MAX_SHOWN]:
+        value, low, high = one.constants(volume)
+        unit = "1/ps" if volume is None else one.unit
+        rate = f"k = {value:.3g} ({low:.3g} to {high:.3g}) {unit}" if np.isfinite(value) else "no k"
+        rows.append((one.reaction, f"{one.count:,} times, {rate}"))
+    if len(speeds) > MAX_SHOWN:
+        rows.append(("", f"and {len(speeds) - MAX_SHOWN:,} rarer reactions in rates.csv"))
+    for life in lives[:MAX_SHOWN]:
+        text = f"above {life.low:.3g}" if not life.ended else plus_minus(Mean(life.value, life.error, 0))
+        rows.append((f"lifetime {life.formula}", f"{text} ps, {life.ended:,} of {life.molecules:,} ended"))
+    return rows
+
+
+def _values(found: Reactions, speeds: list[Rate], lives: list[Lifetime], volume: float | None) -> Values:
+    values = {"reaction_events": finding(len(found.events), len(found.events) ** 0.5, "1")}
+    for one in speeds[:MAX_SHOWN]:
+        value = one.constants(volume)[0]
+        unit = "1/ps" if volume is None else one.unit
+        values[f"rate {one.reaction}"] = finding(value, value / one.count**0.5, unit)
+    for life in lives[:MAX_SHOWN]:
+        values[f"lifetime_{life.formula}"] = finding(life.value, life.error, "ps")
+    return values
