@@ -84,7 +84,9 @@ def argon():
     return testing.with_velocities(bulk("Ar", cubic=True, a=5.3).repeat(2), 80.0, 2)
 
 
-@pytest.mark.parametrize("name", NEW)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name == "npt-mtk-langevin" else pytest.mark.long) for name in NEW]
+)
 def test_the_conserved_energy_is_conserved_to_second_order(name):
     """Its scatter falls with the time step, while heat and work go in and out."""
     scatter = []

@@ -72,7 +72,10 @@ def crystal(edge, ensemble):
 
 @pytest.mark.parametrize(
     ("kind", "control", "options"),
-    [(StochasticCellRescaling, "orthorhombic", {"period": 2}), (MartynaTobiasKlein, "triclinic", {})],
+    [
+        (StochasticCellRescaling, "orthorhombic", {"period": 2}),
+        pytest.param(MartynaTobiasKlein, "triclinic", {}, marks=pytest.mark.long),
+    ],
 )
 def test_volumes_of_cells_of_any_shape_have_the_same_ratio(kind, control, options):
     """Of a crystal. The slope is that of the volume alone, whatever else of the cell may change."""
@@ -118,7 +121,10 @@ def compressed():
 
 
 # npt-scr with its period of ten steps, a tenth of the coupling time: 5% more variance, below the errors.
-FLUCTUATING = [(StochasticCellRescaling, 1000.0, 100), (MartynaTobiasKlein, 500.0, 50)]
+FLUCTUATING = [
+    pytest.param(StochasticCellRescaling, 1000.0, 100, marks=pytest.mark.long),
+    (MartynaTobiasKlein, 500.0, 50),
+]
 
 
 @pytest.mark.parametrize(("kind", "time", "every"), FLUCTUATING)

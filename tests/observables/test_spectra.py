@@ -202,6 +202,7 @@ def test_what_has_no_spectrum_is_refused():
         far.run(120, samplers=[Observations(far.engine, coarse, far.groups)])
 
 
+@pytest.mark.long
 def test_kappa_by_frequency_has_the_kappa_of_the_run_as_its_integral(tmp_path, call, monkeypatch):
     monkeypatch.chdir(tmp_path)
     bar().repeat((1, 2, 2)).write("bar.extxyz")

@@ -60,7 +60,10 @@ def test_energy_forces_and_stress_are_those_of_the_native_force_field():
     np.testing.assert_allclose(found.stress, native.stress, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", ENSEMBLES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=() if name == "MTK" else pytest.mark.long) for name in ENSEMBLES],
+)
 def test_a_trajectory_is_that_of_the_native_force_field(name):
     runs = [Simulation(silicon(), p, timestep=1.0, ensemble=ENSEMBLES[name]()) for p in (NATIVE, external())]
     for run in runs:
