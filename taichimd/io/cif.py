@@ -186,5 +186,7 @@ def _symbol_of_label(label: str, where: str) -> str:
         )
     found = [one for one in (letters[:2], letters[:1]) if _known(one) and one != "X"]
     if not found:
-        raise StructureError(f"{where}: the label {label!r} of a site begins with no element")
+        raise StructureError(
+            f"{where}: the label {label!r} of a site begins with no element; expected a label such as Si1"
+        )
     return found[0]

@@ -147,7 +147,7 @@ def _read(
             if not np.array_equal(image.symbols, first.symbols) or not np.array_equal(image.pbc, first.pbc):
                 raise StructureError(
                     f"trajectory {path}: frame {count - 1} has other atoms or periodic directions than the "
-                    "first"
+                    "first; expected the same in every frame"
                 )
     if not count or (images and len(images[0].symbols) == 0):
         raise StructureError(f"trajectory {path} has no atoms")

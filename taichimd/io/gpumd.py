@@ -84,7 +84,7 @@ def _lines(path: Path) -> list[list[float]]:
         except ValueError:
             raise OutputError(f"{path}, line {number}: expected numbers, got {line.strip()[:40]!r}") from None
     if not found:
-        raise OutputError(f"{path} has no numbers")
+        raise OutputError(f"{path} has no numbers; expected the output of a run of GPUMD that has finished")
     return found
 
 
@@ -92,7 +92,10 @@ def _rows(path: Path) -> Array:
     found = _lines(path)
     widths = {len(one) for one in found}
     if len(widths) > 1:
-        raise OutputError(f"{path} has rows of {min(widths)} and {max(widths)} numbers; it may be cut")
+        raise OutputError(
+            f"{path} has rows of {min(widths)} and {max(widths)} numbers; expected rows of one length: the "
+            "file may be cut off"
+        )
     return np.array(found)
 
 
@@ -161,7 +164,7 @@ def _compute(path: Path, rows: Array, of: System) -> Tables:
     width = sum(_QUANTITIES[one] for one in chosen)
     own = rows.shape[1] - 2 * ("temperature" in chosen)
     if own < width or own % width:
-        raise OutputError(f"{path} has {rows.shape[1]} columns: no whole number of groups of {width}")
+        raise OutputError(f"{path} has {rows.shape[1]} columns; expected a multiple of {width}")
     groups, at = own // width, 0
     table: dict[str, Array] = {"row": np.arange(1.0, len(rows) + 1)}
     if of.interval:

@@ -91,7 +91,8 @@ def read_lammps_data(
     if atoms is None or len(atoms.lines) != count:
         found = 0 if atoms is None else len(atoms.lines)
         raise StructureError(
-            f"{where}: its header says {count:,} atoms, its section Atoms has {found:,} lines"
+            f"{where}: its header says {count:,} atoms, its section Atoms has {found:,} lines; expected "
+            "as many lines as atoms"
         )
     style = _style_of(atoms, atom_style, where)
     elements = _elements(sections, system, where)
@@ -161,7 +162,7 @@ def _cell(header: dict[str, list[float]], where: str) -> Array:
         bounds = header.get(f"{axis}lo {axis}hi")
         if bounds is None:
             raise StructureError(
-                f"{where}: no line with {axis}lo {axis}hi (or avec, bvec and cvec), so no cell"
+                f"{where}: no line with {axis}lo {axis}hi (or avec, bvec and cvec), so no cell; add that line"
             )
         if not bounds[1] > bounds[0]:
             raise StructureError(f"{where}: {axis}hi = {bounds[1]:g} is not above {axis}lo = {bounds[0]:g}")
@@ -239,7 +240,9 @@ def _atoms(
                 "image flags"
             )
         if words[kind] not in elements:
-            raise StructureError(f"{here}: the atom type {words[kind]} has no mass in the section Masses")
+            raise StructureError(
+                f"{here}: the atom type {words[kind]} has no mass in the section Masses; add it there"
+            )
         ids[k] = _whole(words[0], here)
         of.append(elements[words[kind]])
         positions[k] = [_number(word, here) for word in words[x : x + 3]]
@@ -250,7 +253,9 @@ def _atoms(
     order = np.argsort(ids, kind="stable")
     ids = ids[order]
     if (twice := np.flatnonzero(np.diff(ids) == 0)).size:
-        raise StructureError(f"{where}: two lines of the section Atoms have the number {ids[twice[0]]}")
+        raise StructureError(
+            f"{where}: two lines of the section Atoms have the number {ids[twice[0]]}; number each atom once"
+        )
     atoms = Atoms(
         [of[k].symbol for k in order],
         positions=((positions + flags @ cell) * system.length)[order],

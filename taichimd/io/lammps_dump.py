@@ -106,7 +106,9 @@ class Dump:
                         self._header(file, item, frame)
             except EOFError:
                 if number == 0:
-                    raise StructureError(f"{self.where} ends within its first frame") from None
+                    raise StructureError(
+                        f"{self.where} ends within its first frame; expected a complete frame"
+                    ) from None
                 self.notes.append(f"the last frame of {self.path.name} is incomplete and was left out")
             except (ValueError, IndexError) as error:
                 reason = " ".join(str(error).split())[:80]
@@ -151,7 +153,9 @@ class Dump:
         kinds = self._kinds(columns, number)
         order = np.argsort(columns["id"] if "id" in columns else kinds, kind="stable")
         if "id" in columns and (np.diff(columns["id"][order]) == 0).any():
-            raise StructureError(f"{self.where}: frame {number} has two atoms with the same id")
+            raise StructureError(
+                f"{self.where}: frame {number} has two atoms with the same id; expected one id for each atom"
+            )
         velocities = _triple(columns, "vx vy vz")
         return DumpFrame(
             step=frame["step"],

@@ -284,7 +284,7 @@ def _check(atoms: Atoms, path: Path) -> None:
         if bad.size:
             raise StructureError(f"structure file {path}: the {name} of atom {bad[0]} is not a finite number")
     if not np.isfinite(atoms.cell.array).all():
-        raise StructureError(f"structure file {path}: the cell is not finite")
+        raise StructureError(f"structure file {path}: the cell is not finite; expected finite numbers (Å)")
     flat = np.flatnonzero(atoms.pbc & ~atoms.cell.array.any(axis=1))
     if flat.size:
         raise StructureError(

@@ -63,7 +63,7 @@ class CellFreedom:
         if pressure and not frame.pbc.all():
             raise SettingsError(
                 f"pressure = {pressure / GPA:g} GPa: a pressure needs a cell that is periodic in three "
-                f"directions, this one is in {int(frame.pbc.sum())}"
+                f"directions, this one is in {int(frame.pbc.sum())}; leave the pressure out"
             )
         self.shape = shape
         self._plane = _allowed(shape, axes, frame)
@@ -161,6 +161,7 @@ def _allowed(shape: str, axes: str | None, frame: Frame) -> Array:
     for name in axes:
         if not along["xyz".index(name)]:
             raise SettingsError(
-                f"axes = {axes!r}: {name} is not along the periodic directions of the cell, and cannot relax"
+                f"axes = {axes!r}: {name} is not along the periodic directions of the cell, and cannot "
+                "relax; choose other axes"
             )
     return np.diag([float(name in axes) for name in "xyz"])

@@ -231,5 +231,6 @@ class Fire:
         except TaichimdError as error:
             return error
         return RelaxationError(
-            f"the relaxation failed after {self.steps[number]} steps: velocities grew without bound"
+            f"the relaxation failed after {self.steps[number]} steps: velocities grew without bound; start "
+            "from a better structure"
         )

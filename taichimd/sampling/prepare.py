@@ -138,7 +138,9 @@ def _continued(told: MCSettings, flags: Mapping[str, Any], trust: bool) -> list[
     path = Path(str(told.restart))
     several = [] if path.exists() else sorted(path.parent.glob(f"[0-9]*/{CHECKPOINT}"))
     if several and (given := [f"--{name}" for name in _OF_EACH_CHAIN if name in flags]):
-        raise SettingsError(f"restart = {flags['restart']}: its chains keep theirs; expected no {given[0]}")
+        raise SettingsError(
+            f"restart = {flags['restart']}: its chains keep their saved settings; leave out {given[0]}"
+        )
     found = []
     for file in several or [path]:
         if several and not lies_in(file, path.parent):

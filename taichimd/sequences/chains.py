@@ -131,7 +131,7 @@ def read_chains(path: str | Path) -> list[Chain]:
     except (OSError, csv.Error) as error:
         raise SequenceError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
     if not chains:
-        raise SequenceError(f"{path} has no chains below its header")
+        raise SequenceError(f"{path} has no chains below its header: expected a line for each chain")
     return chains
 
 

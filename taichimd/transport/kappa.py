@@ -282,7 +282,7 @@ def _check_cell(atoms: Atoms, settings: KappaSettings) -> None:
         if not atoms.pbc.all() or abs(atoms.cell.volume) < 1e-6:
             raise StructureError(
                 "a thermal conductivity needs a cell that is periodic in three directions, or the thickness "
-                f"of a sheet; pbc is {pbc}"
+                f"of a sheet; pbc is {pbc}: make the structure periodic, or give --thickness"
             )
     elif not (all(pbc[:2]) and abs(atoms.cell[:2, 2]).max() < 1e-9 and _area(atoms) > 1e-6):
         raise StructureError(

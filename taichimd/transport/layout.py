@@ -143,7 +143,9 @@ def _extent(atoms: Atoms, axis: int) -> float:
     """Of the cell along the axis, angstrom, to which its other two vectors must be normal."""
     cell = atoms.cell.array
     if abs(np.linalg.det(cell)) < 1e-9:
-        raise SettingsError("method = nemd: needs a cell with three vectors that span a volume")
+        raise SettingsError(
+            "method = nemd: needs a cell with three vectors that span a volume; give the structure one"
+        )
     direction = np.linalg.inv(cell)[:, axis]
     if np.abs(np.delete(direction, axis)).max() > 1e-9 * np.abs(direction).max():
         raise SettingsError(
@@ -191,7 +193,7 @@ def _between(
 ) -> list[tuple[float, float]]:
     """The paths between two groups that were given."""
     if not (len(hot) and len(cold)):
-        raise SettingsError("the groups hot and cold have no atoms that move")
+        raise SettingsError("the groups hot and cold have no atoms that move; choose other groups")
     (a, b), (c, d) = ((float(x[one].min()), float(x[one].max())) for one in (hot, cold))
     if a > c:
         (a, b), (c, d) = (c, d), (a, b)

@@ -75,7 +75,7 @@ def test_what_is_no_file_of_gpumd_is_refused(tmp_path):
     for name, text, message in (
         ("other.out", "1 2 3", "expected a file of GPUMD called shc.out"),
         ("hac.out", "1 2 3\n", "has 3 columns, expected 11"),
-        ("kappa.out", "1 2 3 4 5\n1 2\n", "it may be cut"),
+        ("kappa.out", "1 2 3 4 5\n1 2\n", "the file may be cut off"),
         ("kappa.out", "1 2 x 4 5\n", "line 1: expected numbers"),
         ("shc.out", "1 2 3\n2 3 4\n", "rows of times around 0"),
         ("compute.out", "1 2 3\n", "does not say its quantities"),
