@@ -192,7 +192,7 @@ def _summary(found: Reactions, speeds: list[Rate], lives: list[Lifetime], volume
         value, low, high = one.constants(volume)
         unit = "1/ps" if volume is None else one.unit
         rate = f"k = {value:.3g} ({low:.3g} to {high:.3g}) {unit}" if np.isfinite(value) else "no k"
-        rows.append((one.reaction, f"{one.count:,} times, {rate}"))
+        rows.append(("reaction", f"{one.reaction}: {one.count:,} times, {rate}"))
     if len(speeds) > MAX_SHOWN:
         rows.append(("", f"and {len(speeds) - MAX_SHOWN:,} rarer reactions in rates.csv"))
     for life in lives[:MAX_SHOWN]:
