@@ -53,7 +53,7 @@ class Baths:
 
     Attributes:
         rows: the bath of each system. cells: as given.
-        ledger, bath, system, firsts: arrays (`BathArrays`, of several systems `BatchBathArrays`).
+        ledger, bath, system, firsts: arrays (`BathArrays`); the last two of several systems.
         groups: baths of groups, or None. arrays: those that kernels take: these, or those of `groups`.
         coupling: what kernels are compiled for. of_all: the part of it that acts on all atoms.
     """

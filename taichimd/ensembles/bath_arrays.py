@@ -1,38 +1,32 @@
-"""The two arrays of thermostats and barostats, as kernels take them."""
+"""The arrays of thermostats and barostats, as kernels take them."""
 
 from typing import Any
 
-from taichimd.core.arguments import ArrayField, Bundle
+from taichimd.core.arguments import ArrayField, Bundle, Selection
 
 
 class BathArrays(Bundle):
-    """Arrays of thermostats and barostats; the two files `layout.py` name their columns."""
+    """Arrays of thermostats and barostats, bath after bath; the files `layout.py` name their columns.
+
+    Baths of groups come first; those of a motion of the cell stand behind them.
+    """
 
     ledger: Any = ArrayField(
         "i64", "see `Bath`", "seed, numbers of steps, sums of energies in units of 2^-36 eV"
     )
     bath: Any = ArrayField("f64", "see `Bath`", "parameters and state; the cell is in `system.cell`")
-
-
-class BatchBathArrays(BathArrays):
-    """The same of all systems, one after the other."""
-
     system: Any = ArrayField("i32", "n", "system of the atom at a place")
     firsts: Any = ArrayField("i32", "systems", "first atom of each system, by the user's numbers")
+    numbers: Any = ArrayField("i64", "NUMBERS of each bath", "of groups: seed, kind and other whole numbers")
+    bath_of: Any = ArrayField("i32", "n", "of groups: bath of the atom of a user's number, or -1")
 
 
-class GroupBathArrays(BathArrays):
-    """The same of baths of groups, row after row; `ensembles.groups.layout` says what stands where.
+def taken_baths(groups: bool = False, systems: bool = False) -> Selection:
+    """What kernels take of them.
 
-    What a motion of the cell has stands at the end, as in `BatchBathArrays`.
+    Args:
+        groups: whether there are baths of groups.
+        systems: whether the system of an atom says which bath it has.
     """
-
-    numbers: Any = ArrayField("i64", "NUMBERS of each bath", "seed, kind and other whole numbers")
-    bath_of: Any = ArrayField("i32", "n", "bath of the atom of a user's number, or -1")
-
-
-class BatchGroupBathArrays(GroupBathArrays):
-    """Beside the motions of the cells of several systems."""
-
-    system: Any = ArrayField("i32", "n", "system of the atom at a place")
-    firsts: Any = ArrayField("i32", "systems", "first atom of each system, by the user's numbers")
+    of_groups, of_systems = ("numbers", "bath_of") * groups, ("system", "firsts") * systems
+    return BathArrays.only("ledger", "bath", *of_groups, *of_systems)

@@ -6,14 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from taichimd.core.arguments import Selection
 from taichimd.core.errors import SettingsError
 from taichimd.ensembles.barostats import layout as baro
-from taichimd.ensembles.batch_coupling import of_each_system
+from taichimd.ensembles.bath_arrays import taken_baths
 from taichimd.ensembles.drives.arrays import NO_DRIVES, DriveKinds
 from taichimd.ensembles.functions import EnsembleFunctions
 from taichimd.ensembles.groups.beside_cells import beside_cell
 from taichimd.ensembles.groups.functions import group_functions
 from taichimd.ensembles.registry import NVE, BerendsenNPT, CellMotion, Ensemble, Thermostat
+from taichimd.ensembles.rows import of_rows
 from taichimd.ensembles.thermostats import layout as thermostats
 
 
@@ -126,6 +128,11 @@ class Coupling:
         return self.whole and (step % self.period == 0 or (self.settles and (step - 1) % self.period == 0))
 
     @property
+    def arrays(self) -> Selection:
+        """What kernels take of `BathArrays`."""
+        return taken_baths(self.rows > 0, self.batch and (self.moves_cell or not self.rows))
+
+    @property
     def of_groups(self) -> "Coupling":
         """The part of it that acts on groups."""
         return replace(self, kind=NVE, control="", axes="", period=1, batch=False)
@@ -169,14 +176,10 @@ def coupling_of(ensemble: Ensemble, driving_force: tuple[float, float, float] | 
 @cache
 def coupling_functions(coupling: Coupling, real: Any, by_slot: bool) -> EnsembleFunctions:
     """Device functions of a thermostat or barostat."""
-    if coupling.rows and coupling.moves_cell:
-        of_cell = coupling.of_cell
-        cell = of_cell.kind.device_functions(of_cell, real, by_slot)
-        return beside_cell(
-            group_functions(coupling.of_groups, real, by_slot),
-            of_each_system(cell, real, of_cell, None if coupling.batch else 1), coupling, real,
-        )  # fmt: skip
-    if coupling.rows:
+    if coupling.rows and not coupling.moves_cell:
         return group_functions(coupling, real, by_slot)
-    functions = coupling.kind.device_functions(coupling, real, by_slot)
-    return of_each_system(functions, real, coupling) if coupling.batch else functions
+    own = coupling.of_cell if coupling.rows else coupling
+    functions = of_rows(own.kind.device_functions(own, real, by_slot), real, coupling, by_slot)
+    if coupling.rows:
+        return beside_cell(group_functions(coupling.of_groups, real, by_slot), functions)
+    return functions

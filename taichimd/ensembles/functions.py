@@ -1,6 +1,8 @@
 """The device functions of an ensemble, as kernels of steps call them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from taichimd.core.arguments import Kernel
 from taichimd.core.runtime import DeviceFunction
@@ -31,6 +33,7 @@ class EnsembleFunctions:
         parts: of a barostat, as all that follow: components of the kinetic and virial tensors that are
             summed.
         add_components, add_virial: count the virial of an atom, by its components or as a matrix.
+        collects: components that have a thread each to collect them. systems_of: how many systems there are.
         displaced: of sources that correct positions, by how much that of an atom changes.
         collect: total of a component. due: whether it acts at the end of a step. until_due: steps before one
             with sums.
@@ -49,5 +52,7 @@ class EnsembleFunctions:
     add_virial: DeviceFunction | None = None
     displaced: DeviceFunction | None = None
     collect: DeviceFunction | None = None
+    collects: int = 0
+    systems_of: Callable[[Any], Any] | None = None
     due: DeviceFunction | None = None
     until_due: DeviceFunction | None = None

@@ -155,12 +155,12 @@ def passes_functions(group: Group, variant: Any, thermostat: Any, box: Any) -> G
     @ti.func
     def of_forces(
         first: ti.template(), g: ti.template(), out: ti.template(), control: ti.template(), frozen,
-        want: ti.template(), ledger: ti.template(), bath: ti.template()
+        want: ti.template(), bath: ti.template()
     ):  # fmt: skip
         for i in range(g.n):
             if control[frozen] == 0:
                 f, w, u = pair_forces(i, g, want)
-                store(i, g.n, f, w, out, want, ledger, bath)
+                store(i, g.n, f, w, out, want, bath)
                 if ti.static(want == ALL):
                     add(i, u, first, out)
 
@@ -185,14 +185,14 @@ def passes_functions(group: Group, variant: Any, thermostat: Any, box: Any) -> G
     @ti.func
     def all_stages(
         g: ti.template(), out: ti.template(), control: ti.template(), frozen, want: ti.template(),
-        ledger: ti.template(), bath: ti.template()
+        bath: ti.template()
     ):  # fmt: skip
         for k in ti.static(range(len(runs))):
             for i in range(g.n):
                 if control[frozen] == 0 and (ti.static(always[k]) or g.stepping == 1):
                     runs[k](i, g, want, ti.static(begins[k]), out, control)
         if ti.static(has_forces):
-            of_forces(ti.static(begins[-1]), g, out, control, frozen, want, ledger, bath)
+            of_forces(ti.static(begins[-1]), g, out, control, frozen, want, bath)
         else:
             nothing(g, out, control, frozen, want, ti.static(not knowing))
 

@@ -33,12 +33,12 @@ def queued_functions(group: Group, variant: Any, thermostat: Any, box: Any) -> G
     @ti.func
     def all_stages(
         g: ti.template(), out: ti.template(), control: ti.template(), frozen, want: ti.template(),
-        ledger: ti.template(), bath: ti.template()
+        bath: ti.template()
     ):  # fmt: skip
         if ti.static(want != FORCE and want != ALL):
             for i in range(g.n):
                 if control[frozen] == 0:
-                    thermostat.add_virial(i, g.n, load_matrix(out.virial, i), ledger)
+                    thermostat.add_virial(i, g.n, load_matrix(out.virial, i), bath)
 
     @ti.func
     def cut(g: ti.template(), most_drift2, control: ti.template(), cells: ti.template()):

@@ -168,14 +168,12 @@ def store_function(thermostat: Any, driven: bool) -> Any:
     """
 
     @ti.func
-    def store(
-        i, n, f, w, out: ti.template(), want: ti.template(), ledger: ti.template(), bath: ti.template()
-    ):
+    def store(i, n, f, w, out: ti.template(), want: ti.template(), bath: ti.template()):
         force = f
         if ti.static(driven):
             force += thermostat.drive(w, bath)
         elif ti.static(want != FORCE and want != ALL):
-            thermostat.add_virial(i, n, w, ledger)
+            thermostat.add_virial(i, n, w, bath)
         out.force[i] = force
         if ti.static(want == ALL):
             store_matrix(out.virial, i, w)

@@ -22,7 +22,6 @@ from typing import Any
 
 from taichimd.core.arguments import ArrayField, Bundle, Kernel, Number, kernel, types_of
 from taichimd.core.runtime import ti
-from taichimd.ensembles.bath_arrays import BathArrays
 from taichimd.ensembles.coupling import Coupling, coupling_functions
 from taichimd.neighbours.control import CONTROL, NONE, Control
 from taichimd.neighbours.dangerous_pairs import (
@@ -106,12 +105,12 @@ def shared_kernels(real: Any, coupling: Coupling, near_list: bool, backend: str)
     thermostat = coupling_functions(coupling, real, False)
     dt_of = Number("real", "time step")
 
-    @kernel(types, bath=BathArrays, dt=dt_of)
+    @kernel(types, bath=coupling.arrays, dt=dt_of)
     def prepare(bath, dt):
         """Constants of a thermostat for a time step."""
         for _ in range(1):
             if ti.static(local):
-                thermostat.prepare(dt, bath.ledger, bath.bath)
+                thermostat.prepare(dt, bath)
 
     @ti.func
     def bits_of(square):
@@ -131,7 +130,7 @@ def shared_kernels(real: Any, coupling: Coupling, near_list: bool, backend: str)
         move = dt * v
         new = v
         if ti.static(local):
-            new = thermostat.refresh(i, n, v, step, atom, atoms.inverse_mass[i], bath.ledger, bath.bath)
+            new = thermostat.refresh(i, n, v, step, atom, atoms.inverse_mass[i], bath)
             move = (0.5 * dt) * v + (0.5 * dt) * new
         return move, new
 
@@ -140,7 +139,7 @@ def shared_kernels(real: Any, coupling: Coupling, near_list: bool, backend: str)
         atoms=Atoms.only("n", "pos", "vel", "force", "inverse_mass", "ident"),
         shared=Shared.only("slot", "number", "mine", "since", "words", "width", "first", "last"),
         control=CONTROL,
-        bath=BathArrays if local else None,
+        bath=coupling.arrays if local else None,
         kicks=Number("i32", "1 in the first step of a run, else 2"),
         looked=Number("i32", "steps since all processes made lists that the host knows of"),
         ahead=Number("i32", "number of the step since the host looked, from 1 on"),

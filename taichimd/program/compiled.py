@@ -7,7 +7,6 @@ from typing import Any
 
 from taichimd.core.arguments import Kernel, Selection, View, device_helper, kernel
 from taichimd.core.runtime import DeviceFunction, ti
-from taichimd.ensembles.bath_arrays import BatchBathArrays, GroupBathArrays
 from taichimd.ensembles.coupling import coupling_functions
 from taichimd.ensembles.drives.functions import DriveFunctions, drive_functions
 from taichimd.ensembles.functions import EnsembleFunctions
@@ -32,7 +31,7 @@ class StepView(View):
     Attributes:
         n: number of atoms. dt: time step, internal units. reach: `Reach`. atoms: `Atoms`.
         shifts, shift_bits: of the images. listed_at: positions from which displacements count.
-        control, ledger, bath, cells, held, drives: see there. sort: `Sorted`, in loops on the device.
+        control, bath, cells, held, drives: see there. sort: `Sorted`, in loops on the device.
         groups: `GroupView`s. out: where the forces of a single group go.
     """
 
@@ -48,17 +47,11 @@ class StepView(View):
 @device_helper
 def step_view(system: Any, groups: Any, dt: Any = 0, sort: Any = None) -> StepView:
     """A `StepView` of a kernel's arguments, at its compilation."""
-    atoms, verlet, bath = system.atoms, system.verlet, system.bath
-    ledger, values = (
-        (bath, bath)
-        if isinstance(bath, BatchBathArrays | GroupBathArrays)
-        else (bath and bath.ledger, bath and bath.bath)
-    )
+    atoms, verlet = system.atoms, system.verlet
     return StepView(
         n=atoms.n, dt=dt, reach=system.reach, atoms=atoms, shifts=verlet.shifts, shift_bits=verlet.shift_bits,
-        listed_at=system.listed_at, control=system.control, ledger=ledger,
-        bath=values, cells=system.cells, held=system.held, drives=system.drives, sort=sort, groups=groups,
-        out=Outputs(force=atoms.force),
+        listed_at=system.listed_at, control=system.control, bath=system.bath, cells=system.cells,
+        held=system.held, drives=system.drives, sort=sort, groups=groups, out=Outputs(force=atoms.force),
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from taichimd.core.arguments import Kernel, KernelQueue, Number, fit, kernel
 from taichimd.core.runtime import ti
-from taichimd.ensembles.bath_arrays import BathArrays
+from taichimd.ensembles.bath_arrays import taken_baths
 from taichimd.enumerate.access import load_matrix, store_matrix
 from taichimd.enumerate.outputs import Outputs
 from taichimd.enumerate.reproducible_sum import ALL
@@ -89,7 +89,7 @@ def _evaluate(variant: Variant, want: int) -> KernelQueue:
     groups, program, types = variant.groups, compiled_groups(variant), variant.types
     number, flags, driven = len(groups), program.flags, variant.coupling.driven
     many_body = _many_body(variant)
-    bath = BathArrays if driven else None
+    bath = taken_baths() if driven else None
     given: dict[str, Any] = {
         "system": variant.system(bath=bath, cells=variant.cells("strain", "lost")),
         "total": Outputs.only("energy", "virial"),
@@ -99,12 +99,10 @@ def _evaluate(variant: Variant, want: int) -> KernelQueue:
 
     @ti.func
     def of_group(k: ti.template(), s: ti.template(), out: ti.template()):
-        program.of_evaluations[k].all_stages(s.groups[k], out, s.control, Control.held, want, s.bath, s.bath)
+        program.of_evaluations[k].all_stages(s.groups[k], out, s.control, Control.held, want, s.bath)
         if ti.static(driven and not many_body[k]):
             # Of pairs steps sum another virial, which rounds in another way: as they do.
-            program.forces[k].first_stage(
-                s.groups[k], out, s.control, Control.held, program.tally, s.bath, s.bath
-            )
+            program.forces[k].first_stage(s.groups[k], out, s.control, Control.held, program.tally, s.bath)
 
     @ti.func
     def add_up(atoms: ti.template(), control: ti.template(), total: ti.template(), outputs: ti.template()):
@@ -196,10 +194,10 @@ def _tally_virial(variant: Variant) -> KernelQueue:
         def add(s: ti.template(), n, out: ti.template()):
             if ti.static(many_body[k]):
                 for i in range(n):
-                    program.thermostat.add_virial(i, n, load_matrix(out.virial, i), s.ledger)
+                    program.thermostat.add_virial(i, n, load_matrix(out.virial, i), s.bath)
             else:
                 program.forces[k].first_stage(
-                    s.groups[k], out, s.control, Control.rebuild, program.tally, s.ledger, s.bath
+                    s.groups[k], out, s.control, Control.rebuild, program.tally, s.bath
                 )
 
         return tally_virial

@@ -118,7 +118,7 @@ def force_functions(
     @ti.func
     def first_stage(
         g: ti.template(), out: ti.template(), control: ti.template(), frozen, want: ti.template(),
-        ledger: ti.template(), bath: ti.template()
+        bath: ti.template()
     ):  # fmt: skip
         """Partial forces of many-body terms; or, for pairs alone, forces and what is wanted besides."""
         if ti.static(by_tuple.pairs):
@@ -155,7 +155,7 @@ def force_functions(
                         if ti.static(driven and want != ALL):
                             out.force[i] += thermostat.drive(symmetric(sums.virial(total, want)), bath)
                         elif ti.static(want != ALL and want != FORCE):
-                            thermostat.add_components(i, g.n, sums.virial(total, want), ledger)
+                            thermostat.add_components(i, g.n, sums.virial(total, want), bath)
 
     @ti.func
     def gathered(i, g: ti.template(), force: ti.template(), want: ti.template()):
@@ -174,20 +174,20 @@ def force_functions(
     @ti.func
     def all_stages(
         g: ti.template(), out: ti.template(), control: ti.template(), frozen, want: ti.template(),
-        ledger: ti.template(), bath: ti.template()
+        bath: ti.template()
     ):  # fmt: skip
         """Forces of all atoms and, with `ALL`, energies and virials.
 
-        Without `ALL` the ledger gets the virial.
+        Without `ALL` the bath gets the virial.
         """
-        first_stage(g, out, control, frozen, want, ledger, bath)
+        first_stage(g, out, control, frozen, want, bath)
         if ti.static(pairs_beforehand and want == FORCE):
             in_lanes(g, g.verlet, out, control, frozen)
         if ti.static(many_body):
             for i in range(g.n):
                 if control[frozen] == 0:
                     f, w, e = gathered(i, g, out.force, ti.static(want != FORCE))
-                    store(i, g.n, f, w, out, want, ledger, bath)
+                    store(i, g.n, f, w, out, want, bath)
                     if ti.static(want == ALL and separate):
                         out.energy[i] += e
 

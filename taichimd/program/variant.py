@@ -5,7 +5,7 @@ from typing import Any
 
 from taichimd.core.arguments import ArrayField, Bundle, Number, Selection, types_of
 from taichimd.core.runtime import DEVICE_LOOPS
-from taichimd.ensembles.bath_arrays import BatchBathArrays, BatchGroupBathArrays, BathArrays, GroupBathArrays
+from taichimd.ensembles.bath_arrays import BathArrays
 from taichimd.ensembles.coupling import Coupling
 from taichimd.ensembles.drives.arrays import DriveArrays
 from taichimd.ensembles.held import HELD
@@ -155,14 +155,11 @@ class Variant:
         return replace(self, coupling=self.coupling.outside_steps, few=False)
 
     @property
-    def bath(self) -> type[Bundle] | None:
+    def bath(self) -> Selection | None:
         """The arrays of what acts besides forces, if something does."""
         if not self.coupling.counts_steps and not self.coupling.driven:
             return None
-        if self.coupling.rows:
-            beside_cells = self.coupling.batch and self.coupling.moves_cell
-            return BatchGroupBathArrays if beside_cells else GroupBathArrays
-        return BatchBathArrays if self.coupling.batch else BathArrays
+        return self.coupling.arrays
 
     def cells(self, *names: str) -> Selection | None:
         """What a kernel takes of moving cells: some arrays, or all; None of cells at rest."""

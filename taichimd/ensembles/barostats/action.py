@@ -1,6 +1,5 @@
 """An action of a barostat on the device, for the places that `verlet` has for it: what all barostats do."""
 
-from dataclasses import replace
 from typing import Any
 
 from taichimd.core.runtime import in_double, ti
@@ -10,8 +9,7 @@ from taichimd.ensembles.barostats.tensors import tensor_functions
 from taichimd.ensembles.functions import EnsembleFunctions
 from taichimd.ensembles.matrices import read3, write3
 from taichimd.ensembles.thermostats.ledger import along_ramp, target
-from taichimd.ensembles.thermostats.system import atom_functions, close_kernel, guarded
-from taichimd.system.cell import taken_cells
+from taichimd.ensembles.thermostats.system import atom_functions, guarded
 
 
 def barostat_functions(kind: Any, coupling: Any, real: Any, by_slot: bool) -> EnsembleFunctions:
@@ -68,11 +66,8 @@ def barostat_functions(kind: Any, coupling: Any, real: Any, by_slot: bool) -> En
     def rescaled(i, v, bath: ti.template()):
         return ti.cast(read3(bath, VELOCITY_SCALE), real).transpose() @ v
 
-    functions = EnsembleFunctions(
+    return EnsembleFunctions(
         tensors.add_kinetic, rescale, rescaled, parts=parts, add_components=tensors.add_components,
         add_virial=tensors.add_virial, collect=collect, due=due, until_due=until_due,
         **atom_functions(kind, tensors.count, coupling.given, real),
     )  # fmt: skip
-    taken = taken_cells(False, "vectors", "stretch", "drift")
-    close_step = close_kernel(functions, real, taken, 2 * parts if parts > 1 else 0)
-    return replace(functions, close_step=close_step)

@@ -44,7 +44,7 @@ class GroupBaths:
 
     Attributes:
         coupling: what kernels are compiled for.
-        ledger, bath, numbers, bath_of: arrays (`GroupBathArrays`).
+        ledger, bath, numbers, bath_of: arrays (`BathArrays`).
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class GroupBaths:
     def join(self, bath: Array, ledger: NDArray[np.int64], system: Any, firsts: Any) -> None:
         """Put arrays of the motion of the cell, of all systems, at the end of both arrays.
 
-        `system` and `firsts` are those of `BatchBathArrays`, or None.
+        `system` and `firsts` are those of `BathArrays`, or None.
         """
         before, ledger_before = self._read_all()
         self._ends = len(bath), len(ledger)

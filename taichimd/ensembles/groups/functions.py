@@ -8,7 +8,7 @@ from typing import Any
 
 from taichimd.core.arguments import Number, device_helper, kernel, types_of
 from taichimd.core.runtime import in_double, ti
-from taichimd.ensembles.bath_arrays import GroupBathArrays
+from taichimd.ensembles.bath_arrays import taken_baths
 from taichimd.ensembles.functions import EnsembleFunctions
 from taichimd.ensembles.groups.layout import (
     CORRECTS,
@@ -124,16 +124,16 @@ def group_functions(coupling: Any, real: Any, by_slot: bool) -> EnsembleFunction
         return ti.cast(total, ti.f64) * ti.cast(2.0**-ENERGY_BITS, ti.f64)
 
     @ti.func
-    def prepare(dt, ledger: ti.template(), every: ti.template()):
+    def prepare(dt, every: ti.template()):
         """Holds a loop over baths of its own."""
         for g in range(every.numbers.shape[0] // NUMBERS):
             if kind_of(g, every) == ti.static(THERMOSTATS + local):
                 row = row_of(g, every)
-                of_atoms.prepare(dt, ledger, row)
+                of_atoms.prepare(dt, every.ledger, row)
                 put_back(g, row, every)
 
     @ti.func
-    def refresh(i, n, v, interval, atom, inverse_mass, ledger: ti.template(), every: ti.template()):
+    def refresh(i, n, v, interval, atom, inverse_mass, every: ti.template()):
         """Friction and noise on one atom, if it has such a bath."""
         g = every.bath_of[atom]
         new = v
@@ -147,7 +147,7 @@ def group_functions(coupling: Any, real: Any, by_slot: bool) -> EnsembleFunction
         return new
 
     @ti.func
-    def book(i, n, energy, atom, ledger: ti.template(), every: ti.template()):
+    def book(i, n, energy, atom, every: ti.template()):
         """Energy that the bath of an atom has received besides what `refresh` counts."""
         count(i, n, every.bath_of[atom], HEAT, energy, every)
 
@@ -253,8 +253,8 @@ def group_functions(coupling: Any, real: Any, by_slot: bool) -> EnsembleFunction
     taken = Atoms.only("vel", "force", "inverse_mass", "ident")
 
     @kernel(
-        types_of(real), atoms=taken, bath=GroupBathArrays, cells=None, n=n_of, dt=Number("real", "time step"),
-        interval=interval_of
+        types_of(real), atoms=taken, bath=taken_baths(groups=True), cells=None, n=n_of,
+        dt=Number("real", "time step"), interval=interval_of
     )  # fmt: skip
     def close_step(atoms, bath, cells, n, dt, interval):
         for i in range(n):

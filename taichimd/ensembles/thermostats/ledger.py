@@ -36,12 +36,6 @@ class OwnLedger(View):
     whose: Any
 
 
-@device_helper
-def counters(ledger: Any) -> Any:
-    """Where the numbers of steps stand: in the ledger, or the first one of `BatchBathArrays`."""
-    return getattr(ledger, "ledger", ledger)
-
-
 @ti.func
 def _seed_in(ledger: ti.template()):
     return ledger[SEED]

@@ -6,17 +6,12 @@ conjugate, so they sample alike, and there is one sum over atoms a step. A step 
 noise and moves no thermostat.
 """
 
-from dataclasses import replace
 from typing import Any
 
-from taichimd.core.arguments import Kernel, Number, kernel, types_of
 from taichimd.core.runtime import in_double, ti
-from taichimd.ensembles.bath_arrays import BathArrays
 from taichimd.ensembles.functions import EnsembleFunctions
 from taichimd.ensembles.thermostats.layout import CENTRE, DRIVE, ENERGY_BITS, FACTOR, TOTAL_MASS
 from taichimd.ensembles.thermostats.ledger import batch_sum_functions, kinetic_energy, sum_functions, target
-from taichimd.system.cell import ONLY
-from taichimd.system.state import Atoms
 
 
 def guarded(own: Any) -> Any:
@@ -35,36 +30,6 @@ def guarded(own: Any) -> Any:
     return factor
 
 
-def close_kernel(of: EnsembleFunctions, real: Any, cells: Any = None, collects: int = 0) -> Kernel:
-    """Kernel of what `steps` does between the half kicks, for the last step of a run. One thread per atom.
-
-    Args:
-        of: functions of a thermostat or barostat.
-        real: ti.f64 or ti.f32, of the atoms.
-        cells: what is needed of the cell, or None.
-        collects: sums that have a thread each to collect them.
-    """
-    count = Number("i32", "number of atoms; 0: only compile")
-    interval = Number("i64", "number of the interval between steps")
-
-    @kernel(
-        types_of(real), atoms=Atoms.only("vel", "inverse_mass"), bath=BathArrays, cells=cells, n=count,
-        dt=Number("real", "time step"), interval=interval
-    )  # fmt: skip
-    def close_step(atoms, bath, cells, n, dt, interval):
-        for i in range(n):
-            of.add_kinetic(i, n, atoms.vel[i], atoms.inverse_mass[i], bath.ledger)
-        if ti.static(collects > 0):
-            for k in range(collects):
-                of.collect(k, bath.ledger)
-        if n > 0:
-            of.rescale(dt, interval, bath.ledger, bath.bath, ONLY, cells)
-        for i in range(n):
-            atoms.vel[i] = of.rescaled(i, atoms.vel[i], bath.bath)
-
-    return close_step
-
-
 def atom_functions(kind: Any, count: Any, given: int, real: Any) -> dict[str, Any]:
     """What `EnsembleFunctions` has of a thermostat that acts on each atom alone.
 
@@ -79,14 +44,10 @@ def atom_functions(kind: Any, count: Any, given: int, real: Any) -> dict[str, An
     def book(i, n, energy, ledger: ti.template()):
         count(i, n, given, energy, ledger)
 
-    @ti.func
-    def book_more(i, n, energy, atom, ledger: ti.template(), bath: ti.template()):
-        count(i, n, given, energy, ledger)
-
     of_atoms = kind.atom_functions(book, real)
     if not of_atoms:
         return {}
-    return {"prepare": of_atoms.prepare, "refresh": of_atoms.refresh, "book": book_more}
+    return {"prepare": of_atoms.prepare, "refresh": of_atoms.refresh, "book": book}
 
 
 def system_functions(kind: Any, real: Any, by_slot: bool, coupling: Any) -> EnsembleFunctions:
@@ -142,5 +103,4 @@ def system_functions(kind: Any, real: Any, by_slot: bool, coupling: Any) -> Ense
         return ti.cast(bath[FACTOR], real) * new
 
     own = atom_functions(kind, count, coupling.given, real)
-    functions = EnsembleFunctions(add_kinetic, rescale, rescaled, drive=drive, **own)
-    return replace(functions, close_step=close_kernel(functions, real))
+    return EnsembleFunctions(add_kinetic, rescale, rescaled, drive=drive, **own)

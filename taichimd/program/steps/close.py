@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from taichimd.core.arguments import device_helper
 from taichimd.core.runtime import ti
 from taichimd.ensembles.coupling import Coupling
 from taichimd.ensembles.groups.layout import NUMBERS, SPENT
@@ -12,9 +11,7 @@ from taichimd.neighbours.control import Control
 from taichimd.system.cell import ONLY
 
 
-def close_function(
-    coupling: Coupling, thermostat: Any, box: Any, flags: Any, drift: Any, on_gpu: bool
-) -> Any:
+def close_function(coupling: Coupling, thermostat: Any, box: Any, flags: Any, drift: Any) -> Any:
     """Device function `close`, which holds a serial part and parallel loops of its own.
 
     Args:
@@ -23,55 +20,37 @@ def close_function(
         box: functions of the cell.
         flags: functions of the control array (`flags.pass_functions`).
         drift: moves an atom.
-        on_gpu: whether a thread waits long for memory.
     """
-    cell = coupling.moves_cell
-    bath_size = coupling.bath_size
-    # Each has a thread to collect it.
-    by_component = cell and (thermostat.parts > 1 or coupling.batch or coupling.rows > 0)
-
-    @device_helper
-    def systems_of(s: Any) -> Any:
-        """How many there are, at the compilation of a kernel."""
-        return s.bath.firsts.shape[0] if coupling.batch else 1
+    cell, systems_of = coupling.moves_cell, thermostat.systems_of
 
     @ti.func
-    def act(at, ahead, s: ti.template(), bath: ti.template()):
-        """What acts on the whole system does so; the cell begins to move. Serial."""
-        thermostat.rescale(s.dt, s.ledger[thermostats.OPENS] + (ahead - 1), s.ledger, bath, ONLY, s.cells)
+    def act(k, at, ahead, s: ti.template()):
+        """What acts on the whole of system k does so; its cell begins to move. One thread of each system."""
+        interval = s.bath.ledger[thermostats.OPENS] + (ahead - 1)
+        thermostat.rescale(k, s.dt, interval, s.bath, s.cells)
         if ti.static(cell):
-            flags.deform(ONLY, s.control, at + 1, s.cells)
+            flags.deform(k, s.control, at + 1, s.cells)
 
     @ti.func
     def close(at, ahead, s: ti.template()):
         """Action of a global thermostat or barostat between the half kicks, then second half kick, drift."""
-        if ti.static(by_component):
-            for k in range(systems_of(s) * 2 * thermostat.parts):
+        if ti.static(thermostat.collects > 0):
+            for k in range(systems_of(s.bath) * thermostat.collects):
                 if s.control[at] == 0:
-                    thermostat.collect(k, s.ledger)
+                    thermostat.collect(k, s.bath)
         if ti.static(coupling.rows > 0 and not cell):
             for k in range(s.bath.numbers.shape[0] // NUMBERS):
                 if s.control[at] == 0:
-                    interval = s.ledger.ledger[thermostats.OPENS] + (ahead - 1)
+                    interval = s.bath.ledger[thermostats.OPENS] + (ahead - 1)
                     if thermostat.rescale(k, s.dt, interval, s.bath, s.cells) == 0:
                         s.control[Control.blown] = SPENT
                         s.control[at + 1] = 1
-        elif ti.static(coupling.batch or coupling.rows > 0):
-            for k in range(systems_of(s)):
+        elif ti.static(coupling.batch):
+            for k in range(systems_of(s.bath)):
                 if s.control[at] == 0:
-                    interval = s.ledger.ledger[thermostats.OPENS] + (ahead - 1)
-                    thermostat.rescale(k, s.dt, interval, s.bath, s.cells)
-                    if ti.static(cell):
-                        flags.deform(k, s.control, at + 1, s.cells)
+                    act(k, at, ahead, s)
         elif s.control[at] == 0:
-            if ti.static(on_gpu):
-                # Read at once and written at once: one thread that waits for memory again and again is slow.
-                own = ti.Vector([s.bath[k] for k in ti.static(range(bath_size))])
-                act(at, ahead, s, own)
-                for k in ti.static(range(bath_size)):
-                    s.bath[k] = own[k]
-            else:
-                act(at, ahead, s, s.bath)
+            act(ONLY, at, ahead, s)
         for i in range(s.n):
             if s.control[at] == 0:
                 if ti.static(cell):

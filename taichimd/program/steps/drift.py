@@ -6,7 +6,7 @@ from taichimd.core.runtime import ti
 from taichimd.ensembles.coupling import Coupling
 from taichimd.ensembles.held import without_held
 from taichimd.ensembles.thermostats.layout import OPENS
-from taichimd.ensembles.thermostats.ledger import counters, kinetic_energy
+from taichimd.ensembles.thermostats.ledger import kinetic_energy
 from taichimd.neighbours.control import Control
 
 
@@ -55,7 +55,7 @@ def drift_function(
                 change, move = box.drifted(i, s.atoms.pos[i], move, s.cells)
         x = s.atoms.pos[i] + change
         if ti.static(kinds.places):
-            x = drives.placed(i, n, x, counters(s.ledger)[OPENS] + ahead + 1, s.atoms, s.drives)
+            x = drives.placed(i, n, x, s.bath.ledger[OPENS] + ahead + 1, s.atoms, s.drives)
         there[i] = x
         if box.strayed(i, x, s.listed_at[i], s.reach.most_near2, near_list, s.cells) == 1:
             breaks = 1
@@ -78,12 +78,12 @@ def refreshed_function(coupling: Coupling, thermostat: Any) -> Any:
     @ti.func
     def refreshed(i, v, ahead, s: ti.template()):
         ident, inverse_mass = s.atoms.ident[i], s.atoms.inverse_mass[i]
-        interval = counters(s.ledger)[OPENS] + ahead
-        new = thermostat.refresh(i, s.n, v, interval, ident, inverse_mass, s.ledger, s.bath)
+        interval = s.bath.ledger[OPENS] + ahead
+        new = thermostat.refresh(i, s.n, v, interval, ident, inverse_mass, s.bath)
         if ti.static(coupling.holds):
             kept = without_held(new, s.held[ident])
             gained = kinetic_energy(new, inverse_mass) - kinetic_energy(kept, inverse_mass)
-            thermostat.book(i, s.n, gained, ident, s.ledger, s.bath)
+            thermostat.book(i, s.n, gained, ident, s.bath)
             new = kept
         return new
 

@@ -12,7 +12,6 @@ from taichimd.core.runtime import DeviceFunction, ti
 from taichimd.ensembles.barostats.layout import RAN_AWAY
 from taichimd.ensembles.coupling import Coupling
 from taichimd.ensembles.thermostats.layout import FIRST, OPENS
-from taichimd.ensembles.thermostats.ledger import counters
 from taichimd.neighbours.control import NONE, Control
 from taichimd.system.cell import ONLY
 
@@ -103,7 +102,7 @@ def pass_functions(
         control[Control.passes] += 1 - over(control)
 
     @ti.func
-    def open_pass(control: ti.template(), going: ti.template(), acting: ti.template(), ledger: ti.template()):
+    def open_pass(control: ti.template(), going: ti.template(), acting: ti.template(), bath: ti.template()):
         """Decide which of the next `unroll` steps are to be done; `going` says whether any is. Serial.
 
         If it is the turn of a barostat, none of them is.
@@ -113,14 +112,14 @@ def pass_functions(
         halt, left = halted(control), control[Control.remaining]
         if ti.static(coupling.counts_steps):
             # Once for all steps of the pass: in their loops one atom counts steps done while others read.
-            opens = counters(ledger)[FIRST] + control[Control.done] + 1
+            opens = bath.ledger[FIRST] + control[Control.done] + 1
             if ti.static(acts_every_period):
                 before = thermostat.until_due(opens)
                 acts = (1 - halt) & ti.cast(before == 0, ti.i32)
                 control[Control.frozen + unroll + 1] = 1 - acts
                 control[Control.frozen + unroll + 2] = 0
                 left = ti.min(left, before)
-            counters(ledger)[OPENS] = opens
+            bath.ledger[OPENS] = opens
         control[Control.far_atoms] = 0
         for s in ti.static(range(unroll)):
             control[Control.frozen + s] = halt | ti.cast(s >= left, ti.i32)

@@ -31,7 +31,7 @@ def split_pass(variant: Variant, program: CompiledGroups, stepping: StepFunction
             if closes:
                 program.close_cuts(s)
                 flags.count_pass(s.control)
-            flags.open_pass(s.control, loops.going, None, s.ledger)
+            flags.open_pass(s.control, loops.going, None, s.bath)
 
         return open_pass
 

@@ -10,7 +10,6 @@ from taichimd.core.runtime import DeviceFunction, ti
 from taichimd.ensembles.groups.layout import SPENT
 from taichimd.ensembles.held import without_held
 from taichimd.ensembles.thermostats.layout import OPENS
-from taichimd.ensembles.thermostats.ledger import counters
 from taichimd.enumerate.reproducible_sum import FORCE
 from taichimd.neighbours.control import Control
 from taichimd.neighbours.dangerous_pairs import dangerous_pairs_functions
@@ -74,7 +73,7 @@ def step_functions(program: CompiledGroups, variant: Variant, fused: bool) -> St
         dangerous_pairs.note if variant.to_the_end else None,
         program.drives,
     )
-    close = close_function(coupling, program.thermostat, program.box, program.flags, drift, variant.on_gpu)
+    close = close_function(coupling, program.thermostat, program.box, program.flags, drift)
     ordinary = one_step(how, program, variant, drift, close, dangerous_pairs.look)
     swaps, step, acts_every_period = how.moves_to_spare, ordinary.step, coupling.acts_every_period
     action = None
@@ -155,14 +154,14 @@ def one_step(
                     )
             for row in range(drives.rows_of(s.drives)):
                 if s.control[at] == 0:
-                    drives.settle(row, counters(s.ledger)[OPENS] + ahead, True, True, True, s.drives)
+                    drives.settle(row, s.bath.ledger[OPENS] + ahead, True, True, True, s.drives)
 
     @ti.func
     def close_with(of_potential, i, at, ahead, s: ti.template(), there: ti.template()):
         """Half kick with the force on atom i, and what of the step is then still to do."""
         f = of_potential
         if ti.static(kinds.pulls):
-            number = counters(s.ledger)[OPENS] + ahead
+            number = s.bath.ledger[OPENS] + ahead
             pulled = drives.pull(s.atoms.ident[i], s.atoms.pos[i], s.atoms.inverse_mass[i], number, s.drives)
             for a in ti.static(range(3)):
                 f[a] += ti.cast(pulled[a], variant.real)
@@ -173,7 +172,7 @@ def one_step(
         if ti.static(kinds.works):
             drives.work(
                 i, s.n, s.atoms.ident[i], s.atoms.pos[i], f, s.atoms.inverse_mass[i],
-                counters(s.ledger)[OPENS] + ahead, True, True, s.drives,
+                s.bath.ledger[OPENS] + ahead, True, True, s.drives,
             )  # fmt: skip
         kick = (0.5 * s.dt * s.atoms.inverse_mass[i]) * f
         v = s.atoms.vel[i] + kick
@@ -184,9 +183,9 @@ def one_step(
             if ti.static(many_body or not how.fused or kinds.some):
                 s.atoms.force[i] = f
             if ti.static(coupling.rows > 0):
-                thermostat.add_kinetic(i, s.n, v, f, s.atoms.inverse_mass[i], s.atoms.ident[i], s.ledger)
+                thermostat.add_kinetic(i, s.n, v, f, s.atoms.inverse_mass[i], s.atoms.ident[i], s.bath)
             else:
-                thermostat.add_kinetic(i, s.n, v, s.atoms.inverse_mass[i], s.ledger)
+                thermostat.add_kinetic(i, s.n, v, s.atoms.inverse_mass[i], s.bath)
         else:
             v += kick
             s.atoms.vel[i] = v
@@ -195,7 +194,7 @@ def one_step(
 
     @ti.func
     def of_group(k: ti.template(), at, s: ti.template(), out: ti.template()):
-        forces[k].all_stages(s.groups[k], out, s.control, at, ti.static(want), s.ledger, s.bath)
+        forces[k].all_stages(s.groups[k], out, s.control, at, ti.static(want), s.bath)
 
     @ti.func
     def kicks(at, ahead, s: ti.template(), outputs: ti.template()):
@@ -227,7 +226,7 @@ def one_step(
     @ti.func
     def sums_and_kicks(at, ahead, s: ti.template(), g: ti.template(), there: ti.template()):
         """Loops that leave forces or partial forces, and the loop that gathers them and kicks."""
-        first_forces.first_stage(g, s.out, s.control, at, ti.static(want), s.ledger, s.bath)
+        first_forces.first_stage(g, s.out, s.control, at, ti.static(want), s.bath)
         if ti.static(forces[0].pairs_beforehand and not with_virial):
             forces[0].in_lanes(g, g.verlet, s.out, s.control, at)
         if ti.static(few and not many_body):
@@ -243,7 +242,7 @@ def one_step(
                     if ti.static(driven):
                         f += thermostat.drive(w, s.bath)
                     elif ti.static(with_virial):
-                        thermostat.add_virial(i, s.n, w, s.ledger)
+                        thermostat.add_virial(i, s.n, w, s.bath)
                 close_with(f, i, at, ahead, s, there)
             if ti.static(how.counts_with_kick):
                 count_step(i, s, at, ahead)

@@ -30,7 +30,6 @@ from taichimd.core.arguments import Kernel, KernelQueue, Number, kernel, types_o
 from taichimd.core.runtime import ti
 from taichimd.ensembles.held import without_held
 from taichimd.ensembles.thermostats.layout import FIRST, OPENS
-from taichimd.ensembles.thermostats.ledger import counters
 from taichimd.neighbours.control import NONE, Control
 from taichimd.neighbours.kernels import list_kernels
 from taichimd.neighbours.rows import VerletRows, row_layout
@@ -107,10 +106,10 @@ def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: 
         s.control[Control.built_at] = 0
         s.control[Control.blown] = NONE
         if ti.static(coupling.counts_steps):
-            counters(s.ledger)[FIRST] = first
-            counters(s.ledger)[OPENS] = first
+            s.bath.ledger[FIRST] = first
+            s.bath.ledger[OPENS] = first
         if ti.static(coupling.local):
-            thermostat.prepare(dt, s.ledger, s.bath)
+            thermostat.prepare(dt, s.bath)
         deforming = 0
         if ti.static(cell):
             deforming = thermostat.due(first)
@@ -161,22 +160,22 @@ def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: 
             while ti.graph.do_while(loops.building):
                 while ti.graph.do_while(loops.cutting):
                     cut(forces, s)
-                    flags.open_pass(s.control, loops.going, None, s.ledger)
+                    flags.open_pass(s.control, loops.going, None, s.bath)
                     if ti.static(acts_every_period):
                         # A loop of its own: a cut costs time even where there is nothing to cut.
                         while ti.graph.do_while(loops.acting):
                             while ti.graph.do_while(loops.going):
                                 some_steps(s, old.pos, outs)
                                 flags.limit_age(loops.most_age, s.control)
-                                flags.open_pass(s.control, loops.going, None, s.ledger)
+                                flags.open_pass(s.control, loops.going, None, s.bath)
                             bring_back(s, old.pos)
                             acting_step(s, outs)
-                            flags.open_pass(s.control, loops.going, loops.acting, s.ledger)
+                            flags.open_pass(s.control, loops.going, loops.acting, s.bath)
                     else:
                         while ti.graph.do_while(loops.going):
                             some_steps(s, old.pos, outs)
                             flags.limit_age(loops.most_age, s.control)
-                            flags.open_pass(s.control, loops.going, None, s.ledger)
+                            flags.open_pass(s.control, loops.going, None, s.bath)
                         bring_back(s, old.pos)
                     flags.close_pass(s.control, loops.cutting)
                 s.control[Control.building] = 0
@@ -210,11 +209,11 @@ def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: 
             outs = outputs if ti.static(variant.adds_groups) else (s.out,)
             cut(forces, s)
             flags.count_pass(s.control)
-            flags.open_pass(s.control, loops.going, None, s.ledger)
+            flags.open_pass(s.control, loops.going, None, s.bath)
             some_steps(s, old.pos, outs)
             bring_back(s, old.pos)
             if ti.static(acts_every_period and not variant.queued):
-                flags.open_pass(s.control, loops.going, None, s.ledger)
+                flags.open_pass(s.control, loops.going, None, s.bath)
             acting_step(s, outs)
 
     ends = SystemTables.only("control", atoms=Atoms.only("n", "vel", "force", "inverse_mass"))
