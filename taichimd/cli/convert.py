@@ -57,8 +57,7 @@ def convert(
             if table in found:
                 raise OutputError(
                     f"{name}: its table {table}.csv is also that of another file; convert one after the "
-                    "other, each "
-                    "with its own --output"
+                    "other, each with its own --output"
                 )
             found[table] = columns
     folder = Path(output)

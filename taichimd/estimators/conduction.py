@@ -189,8 +189,7 @@ def notes_on_lengths(found: Extrapolated, lengths: Array, kappa: Array, errors: 
     if found.freedom > 0 and found.chi2 > found.freedom + 3.0 * np.sqrt(2.0 * found.freedom):
         signs = "".join("+" if one > 0 else "-" for one in found.residuals[order])
         notes.append(
-            f"chi^2 = {found.chi2:.1f} for {found.freedom} degrees of freedom (residuals {signs} from "
-            "short to "
-            "long): 1/kappa is no straight line in 1/L"
+            f"chi^2 = {found.chi2:.1f} for {found.freedom} degrees of freedom (residuals {signs} from short "
+            "to long): 1/kappa is no straight line in 1/L"
         )
     return notes

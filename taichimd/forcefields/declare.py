@@ -163,8 +163,7 @@ def with_inner(
         if value is None or not 0.0 < float(value) < row.get("cutoff", 0.0):
             raise SettingsError(
                 f"{name}: inner is {value}, expected a distance between 0 and the cutoff at which the {end} "
-                f"end "
-                "begins"
+                "end begins"
             )
         found[key] = {**row, "inner": float(value)}
     return found
@@ -182,9 +181,8 @@ def _acting_on(
     """Rows of some pairs, which have the values of all."""
     if order != 2 or table is not None:
         raise SettingsError(
-            f"{name}: on = {on!r} is for a pair potential with one set of values; with a table give the "
-            f"rows of "
-            "the pairs"
+            f"{name}: on = {on!r} is for a pair potential with one set of values; with a table give the rows "
+            "of the pairs"
         )
     (row,) = rows.values()
     found: dict[tuple[str, ...], Row] = {(ANY, ANY): off(row)}

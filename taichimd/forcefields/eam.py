@@ -194,7 +194,6 @@ def remarks_on(of: EamFile) -> list[str]:
     if negative:
         found.append(
             f"the density of {negative[0][1]} is negative at some distances; where a sum is below 0, the "
-            f"first "
-            "piece of F continues"
+            "first piece of F continues"
         )
     return found

@@ -81,8 +81,7 @@ def _of_style(words: Sequence[str]) -> str:
     if style in _FILES:
         return (
             f"pair_style {style} of LAMMPS: write --potential {_FILES[style]}, with the file of the "
-            f"pair_coeff "
-            "line; elements come from the structure"
+            "pair_coeff line; elements come from the structure"
         )
     if style in _ROWS:
         end, page = _ROWS[style]
@@ -94,6 +93,5 @@ def _of_style(words: Sequence[str]) -> str:
         return "pair_style hybrid/overlay of LAMMPS: give --potential several times; potentials are added up"
     return (
         f"pair_style {style} of LAMMPS is not there; docs/choose.md lists what is, and "
-        f"docs/forcefields/own.md "
-        "shows how to write it"
+        "docs/forcefields/own.md shows how to write it"
     )

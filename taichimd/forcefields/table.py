@@ -156,8 +156,7 @@ def _check_end(where: str, column: str, row: Row) -> None:
         raise SettingsError(
             f"{where}: the table '{column}' ends at {curve.last:g} angstrom with the value "
             f"{curve.values[-1]:.3g}, before the cutoff of {row['cutoff']:g}; give points up to the cutoff, "
-            f"or a "
-            "shorter cutoff"
+            "or a shorter cutoff"
         )
 
 

@@ -164,8 +164,7 @@ def table(
     if x.ndim != 1 or x.shape != y.shape:
         raise SettingsError(
             f"table '{name}': r has the shape {x.shape} and values the shape {y.shape}, expected one list "
-            f"each, "
-            "of the same length"
+            "each, of the same length"
         )
     if len(x) < FEWEST:
         raise SettingsError(
@@ -183,8 +182,7 @@ def table(
         at = int(np.argmax(off))
         raise SettingsError(
             f"table '{name}': r number {at + 1} is {digits(float(x[at]))}, expected equally spaced, "
-            f"increasing "
-            "arguments, as numpy.linspace(0.0, 5.0, 1001) makes them"
+            "increasing arguments, as numpy.linspace(0.0, 5.0, 1001) makes them"
         )
     made = Tabulated(name, float(x[0]), spacing, y, five_at_ends=True)
     if not callable(values):

@@ -111,8 +111,7 @@ def _cell(
     except ValueError:
         raise StructureError(
             f"{where}, line {number}: cannot be read: {line.strip()[:60]!r} is not a cell; expected CRYST1, "
-            "three "
-            "lengths and three angles"
+            "three lengths and three angles"
         ) from None
     if lengths in ([1.0, 1.0, 1.0], [0.0, 0.0, 0.0]):
         return others, [

@@ -135,9 +135,8 @@ def _spectrum_lags(window: float, interval: float, samples: int) -> int:
     lags = round(window / interval)
     if lags < 2:
         raise SettingsError(
-            f"spectrum_window = {window:g} fs: expected two samples of {interval:g} fs or more; take "
-            "samples more "
-            "often, or a longer window"
+            f"spectrum_window = {window:g} fs: expected two samples of {interval:g} fs or more; take samples "
+            "more often, or a longer window"
         )
     if 5 * lags > samples:
         raise SettingsError(

@@ -64,9 +64,8 @@ class Spectrum(RunObservable):
             shared = np.intersect1d(atoms, bath.atoms)
             if len(shared):
                 raise SettingsError(
-                    f"spectrum_of: {len(shared):,} atoms of the group {name} are in {bath.name}, where "
-                    "baths or "
-                    "forces act, and their heat current does not obey the spectrum; choose a group "
+                    f"spectrum_of: {len(shared):,} atoms of the group {name} are in {bath.name}, where baths "
+                    "or forces act, and their heat current does not obey the spectrum; choose a group "
                     "between them"
                 )
         return np.asarray(atoms, np.int64)
@@ -100,11 +99,9 @@ class Spectrum(RunObservable):
         nyquist, top = 0.5 / plan.interval, highest * PS / (2 * np.pi)
         if top > nyquist:
             raise SettingsError(
-                f"samples {1000 * plan.interval:g} fs apart resolve frequencies up to {nyquist:.3g} THz, "
-                "and atoms "
-                f"vibrate with up to about {top:.3g} THz: higher frequencies would appear as lower ones; "
-                "expected "
-                f"samples {500 / top:.2g} fs apart or less (observe_every; every of kappa)"
+                f"samples {1000 * plan.interval:g} fs apart resolve frequencies up to {nyquist:.3g} THz, and "
+                f"atoms vibrate with up to about {top:.3g} THz: higher frequencies would appear as lower "
+                f"ones; expected samples {500 / top:.2g} fs apart or less (observe_every; every of kappa)"
             )
 
     def save(self) -> dict[str, Any]:

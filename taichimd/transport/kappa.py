@@ -176,8 +176,7 @@ def systems_of(atoms: Atoms, settings: KappaSettings) -> list[tuple[Atoms, Layou
     if len(set(sizes)) < len(sizes):
         raise SettingsError(
             f"lengths = {settings.lengths}: two of them make the same number of cells along "
-            f"{settings.along}; "
-            "expected lengths that differ by more than half a cell"
+            f"{settings.along}; expected lengths that differ by more than half a cell"
         )
     return [(one, layout_of(one, settings)) for one in systems]
 

@@ -150,8 +150,7 @@ def _extent(atoms: Atoms, axis: int) -> float:
     if np.abs(np.delete(direction, axis)).max() > 1e-9 * np.abs(direction).max():
         raise SettingsError(
             f"along = {AXES[axis]}: the two other cell vectors must be normal to {AXES[axis]}; choose "
-            "another "
-            "axis, or build the cell so"
+            "another axis, or build the cell so"
         )
     return float(1.0 / np.linalg.norm(direction))
 
@@ -181,9 +180,8 @@ def _laid_out(
         least = 4.0 * width if periodic else 3.0 * width
         raise SettingsError(
             f"the cell is {last - first:.4g} Å long along {letter}, which leaves {length:.4g} Å between two "
-            f"baths of {width:g} Å; expected {least:.4g} Å or more: repeat it along {letter} "
-            "(supercell), or take "
-            "a shorter bath_length"
+            f"baths of {width:g} Å; expected {least:.4g} Å or more: repeat it along {letter} (supercell), or "
+            "take a shorter bath_length"
         )
     return np.flatnonzero(hot & free), np.flatnonzero(cold & free), pieces
 
@@ -210,9 +208,8 @@ def _area(atoms: Atoms, axis: int, extent: float, settings: KappaSettings) -> fl
     if settings.thickness is None:
         if not np.delete(atoms.pbc, axis).all():
             raise SettingsError(
-                f"the cell must be periodic normal to {AXES[axis]}, or be a sheet in the plane of x and "
-                "y with "
-                f"its thickness (--thickness); pbc is {atoms.pbc.tolist()}"
+                f"the cell must be periodic normal to {AXES[axis]}, or be a sheet in the plane of x and y "
+                f"with its thickness (--thickness); pbc is {atoms.pbc.tolist()}"
             )
         return float(abs(np.linalg.det(atoms.cell.array)) / extent)
     across = np.linalg.norm(np.cross(atoms.cell[0], atoms.cell[1])) / extent

@@ -119,8 +119,7 @@ class KappaSettings(Settings):
     at_once: types.Count | None = setting(
         None,
         "Runs of green-kubo or nemd in one launch, bitwise identical to single runs; default as many as "
-        "keep a GPU "
-        "busy, on a CPU 1",
+        "keep a GPU busy, on a CPU 1",
     )
     thickness: types.Angstrom | None = setting(
         None, "Thickness of a sheet in the plane of x and y; kappa is then the mean of x and y"

@@ -62,8 +62,7 @@ def notes_on(found: Spectral) -> list[str]:
     """What a reader of a spectrum must know."""
     notes = [
         "the quantum correction holds for harmonic transmission, amorphous solids and interfaces; for a "
-        "crystal, "
-        "where phonons scatter each other, it makes kappa too small"
+        "crystal, where phonons scatter each other, it makes kappa too small"
     ]
     share, error = abs(found.convective.value), float(np.nan_to_num(found.convective.error))
     if share > max(_CONVECTIVE, 2.0 * error):

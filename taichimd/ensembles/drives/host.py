@@ -64,9 +64,8 @@ class Drives(DriveRows):
             end = (origin + (step - begun) * (timestep if self.timestep is None else old)) / units.FS
             if last is not None and end > last * (1.0 + 1e-12):
                 raise SettingsError(
-                    f"the table of {own.drive.name} ends at {last:g} fs, and the run at {end:g} fs; give "
-                    "the table more lines, or "
-                    "run fewer steps"
+                    f"the table of {own.drive.name} ends at {last:g} fs, and the run at {end:g} fs; give the "
+                    "table more lines, or run fewer steps"
                 )
 
     def next_removal(self, step: int) -> int | None:

@@ -135,8 +135,7 @@ class Wall(Drive):
         if crossed:
             raise SettingsError(
                 f"{called} ({self.room}) crosses the periodic direction {'abc'[crossed[0]]}: atoms would "
-                "meet its other side; "
-                "make the structure not periodic there (pbc = "
+                "meet its other side; make the structure not periodic there (pbc = "
                 f"{[bool(one) and k not in crossed for k, one in enumerate(start.pbc)]})"
             )
         r = start.positions[start.atoms] @ normal - self.place()

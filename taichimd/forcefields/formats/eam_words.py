@@ -73,8 +73,7 @@ class Reader:
             raise ParameterFileError(
                 f"{self.path} line {line.number}: {shorten(' '.join(words))}, expected the line of {what}: "
                 "atomic number (a whole number), mass, lattice constant, lattice; has the array before too "
-                "many "
-                "or too few values?"
+                "many or too few values?"
             )
         self._at += 1
         return line
@@ -106,8 +105,7 @@ class Reader:
             raise ParameterFileError(
                 f"{self.path} line {first.number}: {what} begins here with {len(first.words)} of {widest} "
                 f"values a line and has too many values at its end, line {last.number}; is there one value "
-                f"too "
-                "many in the array before?"
+                "too many in the array before?"
             )
         self.dropped.append(last.number)
         self._at, self._word = self._at + 1, 0
@@ -117,8 +115,7 @@ class Reader:
             line = self.lines[self._at]
             raise ParameterFileError(
                 f"{self.path} line {line.number}: {shorten(line.words[self._word])} is one value too many "
-                f"for "
-                "the array that ends here"
+                "for the array that ends here"
             )
 
     def end(self) -> None:

@@ -74,14 +74,12 @@ def read_funcfl(path: str | Path) -> Element:
     if len(lines) <= 3:
         raise ParameterFileError(
             f"{path} has {len(lines)} lines, expected a comment line, Z mass a lattice, nrho drho nr dr "
-            f"cutoff, "
-            "and three tables (funcfl)"
+            "cutoff, and three tables (funcfl)"
         )
     if len(lines) > 4 and len(lines[4].split()) >= 5 and not lines[2].split("#")[0].strip()[:1].isdigit():
         raise ParameterFileError(
             f"{path} line 3 has no numbers, but line 5 has: this is an EAM file of three comment lines "
-            f"(setfl); "
-            "call it .eam.alloy or .eam.fs"
+            "(setfl); call it .eam.alloy or .eam.fs"
         )
     head = Reader(path, content(lines[:2], 2), False, [])
     z = int(head.head("the element").words[0]) if head.lines else 0

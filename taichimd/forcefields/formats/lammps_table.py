@@ -77,8 +77,7 @@ def _count(words: list[Word], path: Path) -> int:
     if at >= len(texts) or not texts[at].isdigit() or int(texts[at]) < FEWEST:
         raise ParameterFileError(
             f"{path} line {words[0].line}: {shorten(' '.join(texts))}, expected N and the number of lines, "
-            f"{FEWEST} "
-            "or more"
+            f"{FEWEST} or more"
         )
     return int(texts[at])
 

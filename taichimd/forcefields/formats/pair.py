@@ -135,8 +135,7 @@ def _row(words: list[Word], form: str, end: str, path: Path) -> tuple[Pair, dict
         names = " ".join(("element", "element", *texts, *fields))
         raise ParameterFileError(
             f"{path} line {line}: {len(words)} words, expected {2 + len(texts) + len(fields)} for {form}, "
-            f"{end}: "
-            f"{names}"
+            f"{end}: {names}"
         )
     numbers = words[2 + len(texts) :]
     row: dict[str, Any] = {
@@ -149,9 +148,8 @@ def _row(words: list[Word], form: str, end: str, path: Path) -> tuple[Pair, dict
             )
     if not 0.0 < row.get("inner", 0.5 * row["cutoff"]) < row["cutoff"]:
         raise ParameterFileError(
-            f"{path} line {line}: the end begins at {row['inner']:g} angstrom, expected a distance between "
-            f"0 and "
-            f"the cutoff of {row['cutoff']:g}"
+            f"{path} line {line}: the end begins at {row['inner']:g} angstrom, expected a distance between 0 "
+            f"and the cutoff of {row['cutoff']:g}"
         )
     if form == "table":
         file = Path(words[2].text).expanduser()

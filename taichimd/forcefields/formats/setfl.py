@@ -94,15 +94,13 @@ def _names(text: str, path: Path) -> tuple[int, list[str]]:
     if not count.isascii() or not count.isdigit() or not 1 <= int(count) <= len(chemical_symbols):
         raise ParameterFileError(
             f"{path} line 4: {shorten(count)}, expected the number of elements and their names, as 2 Ni Al: "
-            f"is "
-            "this an EAM file of three comment lines (setfl)?"
+            "is this an EAM file of three comment lines (setfl)?"
         )
     names = words[1:]
     if names and len(names) != int(count):
         raise ParameterFileError(
-            f"{path} line 4 says {count} elements and names {len(names)} ({', '.join(names[:12])}); "
-            f"expected as "
-            "many names"
+            f"{path} line 4 says {count} elements and names {len(names)} ({', '.join(names[:12])}); expected "
+            "as many names"
         )
     for name in names:
         near = name.capitalize()
@@ -167,7 +165,6 @@ def _symbol(head: Line, path: Path) -> str:
     if not 1 <= z < len(chemical_symbols):
         raise ParameterFileError(
             f"{path} line {head.number}: atomic number {z}, expected 1 to {len(chemical_symbols) - 1}, "
-            f"because "
-            "line 4 names no elements"
+            "because line 4 names no elements"
         )
     return chemical_symbols[z]

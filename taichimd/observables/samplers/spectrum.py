@@ -150,9 +150,8 @@ class SpectrumSums:
         self._entries, self._lags, self._groups = len(atoms), lags, len(groups)
         if 3 * lags * len(atoms) >= 2**31:
             raise AnalysisError(
-                f"a spectrum with {lags} lags of {len(atoms):,} atoms: more than 2^31 numbers; shorten "
-                "the window "
-                "(spectrum_window), or take fewer atoms (spectrum_of)"
+                f"a spectrum with {lags} lags of {len(atoms):,} atoms: more than 2^31 numbers; shorten the "
+                "window (spectrum_window), or take fewer atoms (spectrum_of)"
             )
         limit = float(LIMIT // (len(atoms) * DRAIN))
         self._scale = 2.0 ** floor(log2(limit / LARGEST))
