@@ -65,26 +65,26 @@ class Moves(_Record):
     accepted: Annotated[int, Field(ge=0)] = 0
 
 
-class GroupBath(_Record):
-    """What a bath of a group is, and remembers."""
+class _OfGroup(_Record):
+    """What acts on a group."""
 
     model_config = ConfigDict(extra="forbid")
     name: str
     kind: str
     settings: dict[str, Any]
     atoms: Annotated[list[tuple[Step, Step]], Field(min_length=1)]
+
+
+class GroupBath(_OfGroup):
+    """What a bath of a group is, and remembers."""
+
     bath: list[FiniteFloat] | None = None
     ledger: Whole | None = None
 
 
-class GroupDrive(_Record):
+class GroupDrive(_OfGroup):
     """What a drive of a group is, and remembers."""
 
-    model_config = ConfigDict(extra="forbid")
-    name: str
-    kind: str
-    settings: dict[str, Any]
-    atoms: Annotated[list[tuple[Step, Step]], Field(min_length=1)]
     own: dict[str, Any] | None = None
     partner: list[tuple[Step, Step]] | None = None
     state: dict[str, Any] | None = None
