@@ -37,7 +37,32 @@ from taichimd.forcefields.traced import traced
 from taichimd.forcefields.truncate import TRUNCATIONS, WITH_INNER, check_truncation
 
 
-class Declared:
+class HasParameters:
+    """What users declare with the units of its parameters; a cutoff (Å) belongs to every potential besides.
+
+    Attributes:
+        params: unit of each parameter by name, without the cutoff.
+    """
+
+    params: dict[str, str]
+
+    @property
+    def units(self) -> dict[str, str]:
+        """Unit of each parameter and of the cutoff, by name."""
+        return {**self.params, "cutoff": "Å"}
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the parameters, and the cutoff."""
+        return tuple(self.units)
+
+    @property
+    def takes(self) -> str:
+        """The parameters with their units, for messages."""
+        return ", ".join(f"{name} ({unit})" for name, unit in self.units.items())
+
+
+class Declared(HasParameters):
     """A tuple function with named parameters; called with values it gives a `ForceField`.
 
     Attributes:
@@ -74,7 +99,6 @@ class Declared:
         self.order = order
         self.params = dict(params)
         self.reference = reference
-        self.columns = (*self.params, "cutoff")
         compiled = (
             derived_function(function, VARIABLES[order], self.columns)
             if derive
@@ -83,11 +107,6 @@ class Declared:
         self.function = _in_squared_distance(compiled) if order == 2 else compiled
         # For `references`: what is derived or wrapped is of another module.
         self.function.declared_in = function.__globals__
-
-    @property
-    def takes(self) -> str:
-        """Its parameters with their units, for messages."""
-        return ", ".join(f"{name} ({unit})" for name, unit in {**self.params, "cutoff": "Å"}.items())
 
     def __call__(
         self,
@@ -143,7 +162,7 @@ class Declared:
             mixing=None if mix is None else label(mix),
             citation=self.reference,
             source=self.source,
-            units={**self.params, "cutoff": "Å"},
+            units=self.units,
             written_as=self.written_as,
         )
         return ForceField.of(self.name, term, enumeration=enumeration)

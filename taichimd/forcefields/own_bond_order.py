@@ -15,7 +15,7 @@ from taichimd.core.runtime import ti
 from taichimd.enumerate.terms import BondOrder
 from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.code import label
-from taichimd.forcefields.declare import check_params, rows_of
+from taichimd.forcefields.declare import HasParameters, check_params, rows_of
 from taichimd.forcefields.derive import derived_function
 from taichimd.forcefields.source import Expected, check_attributes, check_function
 from taichimd.forcefields.table import Row, Table
@@ -40,7 +40,7 @@ _ALONE = {
 }
 
 
-class BondOrderPotential:
+class BondOrderPotential(HasParameters):
     """A bond-order term with named parameters; called with values it gives a `ForceField`.
 
     Made by `bond_order`.
@@ -58,7 +58,6 @@ class BondOrderPotential:
     ) -> None:
         check_params(name, params)
         self.name, self.params, self.reference = name, dict(params), reference
-        self.columns = (*self.params, "cutoff")
         expected = {"cutoff": _CUTOFF, **(_ALONE if derive else _BY_HAND)}
         given = {"cutoff": cutoff, "zeta": zeta, "bond": bond}
         for part, function in given.items():
@@ -77,11 +76,6 @@ class BondOrderPotential:
         self.written_as = ", ".join(map(label, given.values()))
         file = Path(cutoff.__code__.co_filename)  # type: ignore[attr-defined]
         self.source = source_of(file) if file.is_file() else None
-
-    @property
-    def takes(self) -> str:
-        """Its parameters with their units, for messages."""
-        return ", ".join(f"{name} ({unit})" for name, unit in {**self.params, "cutoff": "Å"}.items())
 
     def __call__(
         self, *, table: Mapping[Any, Row] | None = None, cutoff: float | None = None, **values: float
@@ -103,7 +97,7 @@ class BondOrderPotential:
             self.name,
             citation=self.reference,
             source=self.source,
-            units={**self.params, "cutoff": "Å"},
+            units=self.units,
             written_as=self.written_as,
         )
         return ForceField.of(self.name, term)

@@ -33,7 +33,7 @@ from taichimd.core.errors import SettingsError
 from taichimd.enumerate.terms import EACH_ATOM, NEIGHBOUR_SUM, PAIR_FORCES, LookUp, Pass, Passes, takes_row
 from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.code import label
-from taichimd.forcefields.declare import check_tables, rows_of
+from taichimd.forcefields.declare import HasParameters, check_tables, rows_of
 from taichimd.forcefields.source import Expected, attributes_of, check_attributes, place, place_of
 from taichimd.forcefields.table import BACK, Row, Table
 from taichimd.forcefields.term import PASSES, Term, source_of
@@ -147,7 +147,7 @@ def pair_forces(function: Function) -> Pass:
     return Pass(PAIR_FORCES, traced(function, _FORCES))
 
 
-class ManyBody:
+class ManyBody(HasParameters):
     """A term of passes with named parameters; called with values it gives a `ForceField`.
 
         >>> from taichimd import ManyBody, pair_forces
@@ -257,16 +257,6 @@ class ManyBody:
                     )
             left |= set(one.writes)
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Names of the parameters, and the cutoff."""
-        return (*self.params, "cutoff")
-
-    @property
-    def takes(self) -> str:
-        """Parameters with their units, for messages."""
-        return ", ".join(f"{name} ({unit})" for name, unit in {**self.params, "cutoff": "Å"}.items())
-
     def __call__(
         self, *, table: Mapping[Any, Row] | None = None, cutoff: float | None = None, **values: float
     ) -> ForceField:
@@ -289,7 +279,7 @@ class ManyBody:
             self.name,
             citation=self.reference,
             source=self.source,
-            units={**self.params, "cutoff": "Å"},
+            units=self.units,
             written_as=", ".join(label(function) for function in functions),
         )
         return ForceField.of(self.name, term)
