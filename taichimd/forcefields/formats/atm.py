@@ -20,6 +20,7 @@ from taichimd.forcefields.formats.text import (
     LONGEST,
     Word,
     check_element,
+    note_line,
     parse_number,
     read_lines,
     shorten,
@@ -72,13 +73,8 @@ def read_atm(path: str | Path) -> ATMFile:
             value = _read_cutoff(words, path)
         else:
             key, value = _read_row(words, path)
-        line = words[0].line
-        if key in first_line:
-            raise ParameterFileError(
-                f"{path} line {line}: second row for {'-'.join(key)}, the first is on line "
-                f"{first_line[key]}; keep one of them (triples are unordered)"
-            )
-        first_line[key] = line
+        what = f"row for {'-'.join(key)}"
+        note_line(first_line, key, words[0].line, path, what, " (triples are unordered)")
         if len(key) == 3 and value is not None:
             triples[key] = value
         else:

@@ -5,9 +5,10 @@ Fortran's D.
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,20 +23,14 @@ _WHOLE = re.compile(r"\+?[0-9]+")
 MOST = 10_000_000
 """Values of an array: a larger count is another number in its place."""
 
+Found = TypeVar("Found")
+
 
 class Line(NamedTuple):
     """Words of a line that has any, and its number (from 1)."""
 
     words: list[str]
     number: int
-
-
-@dataclass(frozen=True)
-class Misfit:
-    """Why arrays cannot be read in one of two ways: line and what was found."""
-
-    line: int
-    what: str
 
 
 @dataclass
@@ -184,3 +179,18 @@ def counts(line: Line | None, path: Path, number: int) -> tuple[int, float, int,
         found.append(value)
     nrho, drho, nr, dr, cutoff = found
     return int(nrho), drho, int(nr), dr, cutoff
+
+
+def in_either_way(path: Path, lines: list[Line], read: Callable[[Reader], Found]) -> Found:
+    """What `read` makes of lines whose values follow each other.
+
+    If they do not, each array begins on a line of its own.
+
+    Raises:
+        ParameterFileError: neither can be read; of the second way.
+    """
+    try:
+        return read(Reader(path, lines, False, []))
+    except ParameterFileError:
+        # Perhaps lines have values that nobody needs.
+        return read(Reader(path, lines, True, []))

@@ -25,7 +25,7 @@ import numpy as np
 from ase.data import chemical_symbols
 
 from taichimd.core.errors import ParameterFileError
-from taichimd.forcefields.formats.eam_words import Array, Reader, content, counts
+from taichimd.forcefields.formats.eam_words import Array, Reader, content, counts, in_either_way
 from taichimd.forcefields.formats.header import Header, parse_comments
 from taichimd.forcefields.formats.setfl import EamFile
 from taichimd.forcefields.formats.text import read_lines
@@ -89,18 +89,14 @@ def read_funcfl(path: str | Path) -> Element:
     grid = counts(line[0] if line else None, path, 3)
     body = content(lines, 4)
 
-    def read(by_lines: bool) -> Element:
-        reader = Reader(path, body, by_lines, [])
+    def read(reader: Reader) -> Element:
         nrho, drho, nr, dr, cutoff = grid
         arrays = reader.array(nrho, "F"), reader.array(nr, "Z(r)"), reader.array(nr, "f")
         reader.end()
         dropped = tuple(reader.dropped)
         return Element(path, header, chemical_symbols[z], drho, dr, cutoff, *arrays, dropped)
 
-    try:
-        return read(False)
-    except ParameterFileError:
-        return read(True)
+    return in_either_way(path, body, read)
 
 
 def mixed(files: Sequence[Element]) -> EamFile:

@@ -29,6 +29,7 @@ from taichimd.forcefields.formats.text import (
     LONGEST,
     Word,
     check_element,
+    note_line,
     parse_number,
     read_lines,
     shorten,
@@ -98,13 +99,9 @@ def read_lj(path: str | Path) -> LJFile:
             _read_directive(words, directives, path)
             continue
         key, entry = _parse_row(words, path)
-        if key in pairs:
-            raise ParameterFileError(
-                f"{path} line {words[0].line}: second row for {'-'.join(key)}, the first is on line "
-                f"{first_line[key]}; keep one of them (pairs are unordered)"
-            )
+        what = f"row for {'-'.join(key)}"
+        note_line(first_line, key, words[0].line, path, what, " (pairs are unordered)")
         pairs[key] = entry
-        first_line[key] = words[0].line
     if not pairs:
         raise ParameterFileError(f"{path} has no row, expected at least one of: {_ROW}")
     if "truncation" not in directives:

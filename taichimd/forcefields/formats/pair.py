@@ -31,6 +31,7 @@ from taichimd.forcefields.formats.lammps_table import read_section
 from taichimd.forcefields.formats.text import (
     Word,
     check_element,
+    note_line,
     parse_number,
     read_lines,
     shorten,
@@ -97,12 +98,9 @@ def read_pair(path: str | Path) -> PairFile:
                     f"{_or(CHOICES[name])}"
                 )
         key, row = _row(words, chosen["form"], chosen["truncation"], path)
-        if key in rows:
-            raise ParameterFileError(
-                f"{path} line {words[0].line}: second row for {'-'.join(key)}, the first is on line "
-                f"{first[key]}; keep one of them (pairs are unordered)"
-            )
-        rows[key], first[key] = row, words[0].line
+        what = f"row for {'-'.join(key)}"
+        note_line(first, key, words[0].line, path, what, " (pairs are unordered)")
+        rows[key] = row
     if not rows:
         raise ParameterFileError(f"{path} has no row, expected two elements and the numbers of a form")
     return PairFile(path, header, chosen["form"], chosen["truncation"], chosen.get("others", "refused"), rows)

@@ -21,7 +21,7 @@ from ase.data import atomic_numbers, chemical_symbols
 
 from taichimd.core.elements import is_symbol
 from taichimd.core.errors import ParameterFileError
-from taichimd.forcefields.formats.eam_words import Array, Line, Reader, content, counts
+from taichimd.forcefields.formats.eam_words import Array, Line, Reader, content, counts, in_either_way
 from taichimd.forcefields.formats.header import Header, parse_comments
 from taichimd.forcefields.formats.text import read_lines, shorten
 
@@ -80,11 +80,9 @@ def read_setfl(path: str | Path, finnis_sinclair: bool = False) -> EamFile:
     head = content(lines[:HEAD], HEAD)
     grid = counts(head[0] if head else None, path, HEAD)
     body = content(lines, HEAD + 1)
-    try:
-        return _read(Reader(path, body, False, []), header, number, names, grid, finnis_sinclair)
-    except ParameterFileError:
-        # Values do not follow each other without a gap: perhaps lines have some that nobody needs.
-        return _read(Reader(path, body, True, []), header, number, names, grid, finnis_sinclair)
+    return in_either_way(
+        path, body, lambda reader: _read(reader, header, number, names, grid, finnis_sinclair)
+    )
 
 
 def _names(text: str, path: Path) -> tuple[int, list[str]]:

@@ -89,13 +89,20 @@ def mistake(triple: Triple, of: Mapping[str, float]) -> tuple[str, str] | None:
             return field, "a number that is not negative"
     if of["d"] == 0.0:
         return "d", "a positive number: the angular function divides by d"
+    if found := wrong_cutoff(of):
+        return found
+    # Entries with j != k carry no two-body part, and files write 0 there.
+    if triple[1] == triple[2] and of["n"] == 0.0:
+        return "n", "a positive number: the bond order has the exponent 1/(2n)"
+    return None
+
+
+def wrong_cutoff(of: Mapping[str, float]) -> tuple[str, str] | None:
+    """Numbers R and D that are no cutoff region."""
     if of["D"] > of["R"]:
         return "D", f"at most R = {digits(of['R'])}: the cutoff region starts at R - D"
     if of["R"] + of["D"] > LONGEST:
         return "R", f"R + D of {LONGEST:g} angstrom or less"
-    # Entries with j != k carry no two-body part, and files write 0 there.
-    if triple[1] == triple[2] and of["n"] == 0.0:
-        return "n", "a positive number: the bond order has the exponent 1/(2n)"
     return None
 
 

@@ -19,8 +19,7 @@ manual, page pair_style tersoff/mod.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from taichimd.core.scalars import digits
-from taichimd.forcefields.formats.text import LONGEST
+from taichimd.forcefields.formats import tersoff
 from taichimd.forcefields.formats.triples import Layout, Triple
 
 FIELDS = (
@@ -92,11 +91,7 @@ def _wrong_range(of: Mapping[str, float]) -> tuple[str, str] | None:
             return field, "a number that is not negative"
     if of["c3"] == 0.0:
         return "c3", "a positive number: the angular function divides by c3"
-    if of["D"] > of["R"]:
-        return "D", f"at most R = {digits(of['R'])}: the cutoff region starts at R - D"
-    if of["R"] + of["D"] > LONGEST:
-        return "R", f"R + D of {LONGEST:g} angstrom or less"
-    return None
+    return tersoff.wrong_cutoff(of)
 
 
 def _wrong_bond(triple: Triple, of: Mapping[str, float]) -> tuple[str, str] | None:

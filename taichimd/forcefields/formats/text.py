@@ -5,9 +5,9 @@ Errors name the file, the line and the field, because a user meets them with the
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from ase.data import atomic_numbers
 
@@ -23,6 +23,8 @@ LONGEST = 1000.0
 """Angstrom: a longer cutoff is a mistake. Lists of neighbours within it would fit no memory."""
 _LONGEST_LINE = 1_000_000
 """Characters."""
+
+Key = TypeVar("Key", bound=Hashable)
 
 
 class Word(NamedTuple):
@@ -78,6 +80,27 @@ def word_lines(lines: list[str]) -> Iterator[list[Word]]:
         words = [Word(text, number) for text in line.split("#", 1)[0].split()]
         if words:
             yield words
+
+
+def note_line(lines: dict[Key, int], key: Key, line: int, path: Path, what: str, note: str = "") -> None:
+    """Note on which line of a file a key is.
+
+    Args:
+        lines: of the keys so far; takes this one.
+        key: of a row or an entry.
+        line: counted from 1.
+        path: the file.
+        what: what is there, for the message, such as "row for Si-C".
+        note: behind the message.
+
+    Raises:
+        ParameterFileError: the key has a line already.
+    """
+    if key in lines:
+        raise ParameterFileError(
+            f"{path} line {line}: second {what}, the first is on line {lines[key]}; keep one of them{note}"
+        )
+    lines[key] = line
 
 
 def is_number(text: str) -> bool:

@@ -13,7 +13,15 @@ from typing import Generic, TypeVar
 from taichimd.core.errors import ParameterFileError
 from taichimd.core.scalars import digits
 from taichimd.forcefields.formats.header import Header, parse_header
-from taichimd.forcefields.formats.text import Word, is_number, parse_number, read_lines, shorten, word_lines
+from taichimd.forcefields.formats.text import (
+    Word,
+    is_number,
+    note_line,
+    parse_number,
+    read_lines,
+    shorten,
+    word_lines,
+)
 
 Triple = tuple[str, str, str]
 
@@ -63,13 +71,8 @@ class Layout(Generic[E]):
         first_line: dict[Triple, int] = {}
         for words in _entries(lines, self, path):
             triple, entry = _parse_entry(words, self, path)
-            if triple in entries:
-                raise ParameterFileError(
-                    f"{path} line {words[0].line}: second entry for {name_of(triple)}, the first is on line "
-                    f"{first_line[triple]}; keep one of them"
-                )
+            note_line(first_line, triple, words[0].line, path, f"entry for {name_of(triple)}")
             entries[triple] = entry
-            first_line[triple] = words[0].line
         if not entries:
             raise ParameterFileError(
                 f"{path} has no entry, expected LAMMPS's {self.kind} format: three elements and "
