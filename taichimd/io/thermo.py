@@ -46,12 +46,12 @@ _TABLES = tuple(
     for charges in ((), CHARGE_COLUMNS)
     for cell in ((), CELL_COLUMNS, CELL_COLUMNS + DEFORMATION_COLUMNS)
 )
-"""The columns that a table can have, besides those of terms."""
+"""The columns that a table can have, besides those on demand."""
+_FIXED = frozenset(name for table in _TABLES for name in table)
 TERM = r"E_\w+_eV"
 """Names of more columns, on demand: energies of terms (eV), as a regular expression."""
 HEAT = r"heat_\w+_eV"
 """Likewise, of baths of groups: the energy that each has given to the atoms since the first step."""
-
 DRIVEN = r"(work|energy|force|impulse|place)_\w+_(eV|eV_per_A|eVfs_per_A|A)"
 """Likewise, of drives: work, energy, force, impulse and place."""
 
@@ -184,11 +184,8 @@ def _columns_of(path: Path) -> tuple[str, ...]:
     with writing(path), open(path, "rb") as file:
         header = file.readline().decode(errors="replace")
     columns = tuple(header.removesuffix("\n").split(","))
-    fixed = tuple(
-        name
-        for name in columns
-        if name in DEFORMATION_COLUMNS or not re.fullmatch(f"{TERM}|{HEAT}|{DRIVEN}", name)
-    )
+    more = re.compile(f"{TERM}|{HEAT}|{DRIVEN}")
+    fixed = tuple(name for name in columns if name in _FIXED or not more.fullmatch(name))
     if header.endswith("\n") and fixed in _TABLES:
         return columns
     raise OutputError(f"{path} is not a thermo table of this version; choose another --output")
