@@ -2,7 +2,7 @@
 
 Two rings hold e.W_i and v_i of the last samples, by entries: an entry is an atom of a group. Each sample adds
 e.W_i(0) . v_i(t) and, for negative times, v_i(0) . e.W_i(t) for each lag, group and direction of v. The sums
-are fixed-point, as in `time_correlation`: the order of atoms and threads changes no bit.
+are fixed-point (`fixed_point`): the order of atoms and threads changes no bit.
 """
 
 from functools import cache
@@ -16,15 +16,10 @@ from taichimd.core.arguments import ArrayField, Bundle, Number, kernel, types_of
 from taichimd.core.errors import AnalysisError
 from taichimd.core.runtime import literals, ti
 from taichimd.core.saved import saved_array
+from taichimd.observables.samplers.fixed_point import DRAIN, LIMIT, PIECE, fixed
 from taichimd.program.totals import LABORATORY, Centre
 from taichimd.system.state import LEAST_INVERSE_MASS, Atoms, State
 
-PIECE = 64
-"""Entries that one thread adds up before it touches the sums."""
-DRAIN = 64
-"""Samples after which the sums move to the host."""
-LIMIT = 2**62
-"""Bound of all sums on the device."""
 LARGEST = 1024.0
 """Of a term, eV angstrom/internal time: |W| < 100 eV, |v| < 8."""
 PLUS, MINUS, CONVECTIVE = 0, 1, 2
@@ -54,17 +49,6 @@ class Rings(Bundle):
     overflow: Any = ArrayField("i32", "1", "1 if a term was larger")
 
 
-@ti.func
-def _fixed(x, scale, limit):
-    """Nearest whole number of x * scale, and 0; if it is too large, or no number, 0 and 1."""
-    y = x * scale
-    k, bad = ti.i64(0), 1
-    # Not `y >= limit`: what is not a number must set the flag, too.
-    if ti.abs(y) < limit:
-        k, bad = ti.cast(ti.floor(y + 0.5), ti.i64), 0
-    return k, bad
-
-
 @cache
 def _keeping(real: Any) -> Any:
     """Kernel: fill the slot of the present sample, and add up what its atoms carry along."""
@@ -82,7 +66,7 @@ def _keeping(real: Any) -> Any:
                 along += ti.select(of.axis == c, v[c], 0.0 * v[c])
             inverse = ti.max(ti.cast(atoms.inverse_mass[i], ti.f64), LEAST_INVERSE_MASS)
             carried = (ti.cast(of.energy[i], ti.f64) + v.dot(v) / (2 * inverse)) * along
-            total, bad = _fixed(carried, of.scale, of.limit)
+            total, bad = fixed(carried, of.scale, of.limit)
             if bad > 0:
                 of.overflow[0] = 1
             ti.atomic_add(of.sums[3 * (2 * of.lags * of.n_groups + of.group_of[entry])], total)
@@ -117,8 +101,8 @@ def _correlating(real: Any) -> Any:
                     here, plus, minus = group, 0 * plus, 0 * minus
                 old, new = 3 * (slot * of.entries + entry), 3 * (of.slot * of.entries + entry)
                 for c in ti.static(range(3)):
-                    p, bad_p = _fixed(of.work[old + c] * of.vel[new + c], of.scale, of.limit)
-                    m, bad_m = _fixed(of.vel[old + c] * of.work[new + c], of.scale, of.limit)
+                    p, bad_p = fixed(of.work[old + c] * of.vel[new + c], of.scale, of.limit)
+                    m, bad_m = fixed(of.vel[old + c] * of.work[new + c], of.scale, of.limit)
                     plus[c] += p
                     minus[c] += m
                     if bad_p + bad_m > 0:

@@ -23,15 +23,10 @@ from taichimd.core.arguments import ArrayField, Bundle, Number, kernel, types_of
 from taichimd.core.errors import AnalysisError, CheckpointError
 from taichimd.core.runtime import PRECISIONS, literals, ti
 from taichimd.core.saved import MISSING, saved_array
+from taichimd.observables.samplers.fixed_point import DRAIN, LIMIT, PIECE, fixed
 from taichimd.program.totals import LABORATORY, Centre
 from taichimd.system.state import Atoms
 
-PIECE = 64
-"""Atoms that one thread adds up before it touches the sums."""
-DRAIN = 64
-"""Samples after which the sums move to the host."""
-LIMIT = 2**62
-"""Bound of all sums on the device, half of what the integers hold."""
 _LOW = 2**62 - 1
 
 
@@ -70,16 +65,6 @@ MOVING = Atoms.only("n", "ident", "pos", "vel")
 @cache
 def _kernels(real: Any) -> tuple[Any, Any]:
     types = types_of(real)
-
-    @ti.func
-    def fixed(x, scale, limit):
-        """Nearest whole number of x * scale, and 0; if it is too large, or no number, 0 and 1."""
-        y = x * scale
-        k, bad = ti.i64(0), 1
-        # Not `y >= limit`: what is not a number must set the flag, too.
-        if ti.abs(y) < limit:
-            k, bad = ti.cast(ti.floor(y + 0.5), ti.i64), 0
-        return k, bad
 
     @kernel(
         types, atoms=MOVING, frame=Frame, ring=Ring.only("pos", "vel"), slot=Number("i32", "to be filled")
