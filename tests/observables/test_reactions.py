@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bond_files import SPECIES, lammps_text
 
 from taichimd.core.errors import AnalysisError, StructureError
 from taichimd.estimators.bond_history import BondHistory, BondRule
@@ -198,27 +199,6 @@ def test_ranges_of_counts():
     assert (high - low) / 2 == pytest.approx(100, rel=1e-2)
 
 
-def lammps_text(frames, types, first=0):
-    """A file of fix reaxff/bonds, atoms in falling order."""
-    lines = []
-    for k, bonds in enumerate(frames):
-        lines += [f"# Timestep {first + 100 * k}", "#", f"# Number of particles {len(types)}", "#"]
-        lines += ["# Max number of bonds per atom 4 with coarse bond order cutoff 0.300"]
-        lines += [
-            "# Particle connection table and bond orders",
-            "# id type nb id_1...id_nb mol bo_1 abo nlp q",
-        ]
-        for atom in reversed(range(len(types))):
-            near = [(a + b - atom, order) for (a, b), order in bonds.items() if atom in (a, b)]
-            ids, orders = (
-                " ".join(str(one) for one in side)
-                for side in ([i + 1 for i, _ in near], [o for _, o in near])
-            )
-            lines.append(f" {atom + 1} {types[atom]} {len(near)} {ids} 0 {orders} 1.0 2.0 -0.1")
-        lines.append("# ")
-    return "\n".join(lines) + "\n"
-
-
 EXCHANGE = [{(0, 1): 0.9} if k < 20 else {(1, 2): 0.8} for k in range(40)]
 OPTIONS = "--elements O,H,Cl --timestep 0.1fs --volume 1000"
 
@@ -291,11 +271,7 @@ def test_a_repeated_step_counts_once_and_later_runs_must_follow(call):
 
 
 def test_a_file_of_species(call):
-    write(
-        "species.out",
-        "#  Timestep    No_Moles    No_Specs         O2H          H2\n  0   3   2   2   1\n"
-        "#  Timestep    No_Moles    No_Specs         HO2\n  10   3   1   3\n",
-    )
+    write("species.out", SPECIES)
     steps, counts = read_species(Path("species.out"))
     assert (steps, counts) == ([0, 10], [{"HO2": 2, "H2": 1}, {"HO2": 3}])
     code, out, _ = call("analyze species.out --timestep 0.5fs --output o")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from ase import Atoms
+from bond_files import SPECIES, lammps_text
 from fake_engine import fake  # noqa: F401  (a fixture)
 from pages import NO_CODE, PAGES, ROOT, blocks, run_blocks, text_of
 from peers import require_lammps
@@ -40,6 +41,13 @@ ONE_PROGRAM = ("docs/howto/error_bars.md", "docs/howto/phonons.md")
 SHORT = ("README.md", "docs/tutorial.md")
 """Pages whose blocks run in `make test`, too."""
 MAX_LINES = {"README.md": 120, "docs/python.md": 210}
+OF_OTHERS = {
+    "docs/howto/reactive.md": {
+        "bonds.reaxff": lammps_text([{(0, 1): 0.9}] * 20 + [{(1, 2): 0.8}] * 20, "121"),
+        "species.out": SPECIES,
+    }
+}
+"""Files of other programs that a page reads: name and text."""
 OTHER_PAGES = [
     "CHANGELOG.md",
     "CONTRIBUTING.md",
@@ -72,6 +80,8 @@ def test_every_block_runs_in_turn(page, folder, capsys, request):
         pytest.importorskip("mpi4py")
     if page in WITHOUT_ENGINE:
         request.getfixturevalue("fake")
+    for name, text in OF_OTHERS.get(page, {}).items():
+        Path(name).write_text(text, encoding="utf-8")
     assert run_blocks(page, capsys, names={} if page in ONE_PROGRAM else None)
     for result in LEAVES.get(page, ()):
         assert Path(result).stat().st_size > 0
