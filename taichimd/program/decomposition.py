@@ -1,9 +1,11 @@
 """Particle or tuple decomposition: which threads do the work of a force field's tuples."""
 
+import warnings
 from collections.abc import Sequence
 
-from taichimd.core.errors import SettingsError
+from taichimd.core.errors import SettingsError, TaichimdWarning
 from taichimd.enumerate.terms import ByTuple, Terms
+from taichimd.forcefields.bound import Bound
 
 PARTICLE, TUPLE, AUTO = DECOMPOSITIONS = ("particle", "tuple", "auto")
 TUPLE_PAIRS = "tuple for pairs"
@@ -37,9 +39,32 @@ def choose(decomposition: str, groups: Sequence[Terms], all_pairs: bool, backend
         raise SettingsError(
             'decomposition "tuple" needs neighbour lists; the enumeration "all-pairs" has none'
         )
+    if decomposition == TUPLE and not any(map(has_tuples, groups)):
+        return PARTICLE
     if decomposition != AUTO:
         return decomposition
     return TUPLE_PAIRS if any(t.short_body for t in groups) and backend == "cpu" else PARTICLE
+
+
+def has_tuples(terms: Terms) -> bool:
+    """Whether a group has pairs or triplets of which lists can be made. Passes over atoms have none."""
+    return terms.pair is not None or terms.many_body
+
+
+def warn_of_unchanged(decomposition: str, groups: Sequence[Bound]) -> None:
+    """Warn that tuple decomposition does not change some groups of terms, one sentence each.
+
+    Args:
+        decomposition: what the user asks for.
+        groups: of the force field.
+    """
+    names = dict.fromkeys(one.name for one in groups if not has_tuples(one.terms))
+    for name in names if decomposition == TUPLE else ():
+        warnings.warn(
+            f'decomposition "{TUPLE}" does not change {name}, which has loops over atoms and no tuples',
+            TaichimdWarning,
+            stacklevel=5,
+        )
 
 
 def by_tuple(chosen: str, terms: Terms) -> ByTuple:

@@ -33,7 +33,7 @@ from taichimd.ensembles.registry import NVE, Ensemble
 from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.bound import Bound
 from taichimd.program.accepted import accepted, check_system
-from taichimd.program.decomposition import by_tuple, choose
+from taichimd.program.decomposition import by_tuple, choose, warn_of_unchanged
 from taichimd.program.device import Device, Energy
 from taichimd.program.groups import Choice
 from taichimd.program.recorder import Recorder, Row, RowRoom
@@ -140,6 +140,7 @@ class Systems(NotCopied):
         baths, given = _sorted_out(acting or [[]] * len(systems))
         self.still = [_held(*each) for each in zip(self.fixed, given, self.symbols, strict=True)]
         self.decomposition = choose(decomposition, terms, all_pairs, self.backend)
+        warn_of_unchanged(decomposition, bounds)
         self.state = state = State(
             _joined(kinds_of(atoms.numbers, species) for atoms in systems),
             _joined(self.masses),

@@ -22,6 +22,7 @@ MANY = [
     "monte-carlo",
     "batch",
     "triangles",
+    "eam",
     "batch-npt",
     "group-baths",
     "single-moves-together",

@@ -111,6 +111,35 @@ def sum_of_three():
     return _trajectory(bulk("Si", cubic=True).repeat(2), load_forcefield(terms), 1.0, 50, 1)
 
 
+def eam():
+    """32 atoms of an alloy with an EAM file of Finnis-Sinclair form, 60 steps of 2 fs in a barostat."""
+    import tempfile
+
+    from eam_files import Layout, alloy
+
+    from taichimd.ensembles.registry import StochasticCellRescaling
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Layout(finnis_sinclair=True).write(Path(folder) / "x.eam.fs")
+        forcefield = load_forcefield(str(path))
+    bath = StochasticCellRescaling(
+        600.0, coupling_time=50.0, pressure=0.2, pressure_coupling_time=300.0, bulk_modulus=100.0, seed=3
+    )
+    engine = Engine(alloy(), forcefield, backend="cpu", ensemble=bath)
+    engine.advance(60, 2.0 * units.fs)
+    now = engine.evaluate()
+    beyond = np.array([engine.statistics().get("beyond_tables", 0)])
+    return [
+        engine.positions(),
+        engine.velocities(),
+        now.forces,
+        now.energies,
+        now.virials,
+        engine.cell,
+        beyond,
+    ]
+
+
 def melt():
     """256 argon atoms, far above melting at the start: rebuilds happen, neighbours change."""
     forcefield = LennardJones(**testing.ARGON, cutoff=6.0, truncation="force-shifted")
@@ -361,6 +390,7 @@ SYSTEMS = {
     "silica": silica,
     "melt": melt,
     "sum": sum_of_three,
+    "eam": eam,
     "thermostats": thermostats,
     "group-baths": group_baths,
     "drives": drives,

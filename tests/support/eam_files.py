@@ -4,6 +4,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from ase.build import bulk
+
+from taichimd import testing
 
 CUTOFF = 5.0
 
@@ -98,3 +101,10 @@ def funcfl(metal: Metal, layout: Layout = Layout(), z: int = 29) -> list[str]:
 def small(**changes) -> Layout:
     """A layout with few points, for tests of readers."""
     return replace(Layout(nrho=12, drho=0.8, nr=14, dr=CUTOFF / 13), **changes)
+
+
+def alloy(seed=1, repeat=(2, 2, 2)):
+    """A hot disordered crystal of copper and nickel."""
+    atoms = testing.rattled(bulk("Cu", a=3.6, cubic=True).repeat(repeat), 0.08, seed=seed)
+    atoms.symbols[np.random.default_rng(seed).permutation(len(atoms))[::2]] = "Ni"
+    return testing.with_velocities(atoms, 600.0, seed)

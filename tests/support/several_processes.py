@@ -5,6 +5,7 @@ goes to OUT, by case and number.
 """
 
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -28,8 +29,20 @@ def argon(seed=1):
     return atoms
 
 
+def _of_eam_file():
+    """An EAM force field whose densities of a pair differ in both directions."""
+    from eam_files import Layout
+
+    from taichimd import load_forcefield
+
+    with tempfile.TemporaryDirectory() as folder:
+        return load_forcefield(str(Layout(finnis_sinclair=True).write(Path(folder) / "x.eam.fs")))
+
+
 def make(case):
     """Atoms, force field, ensemble, time step (fs)."""
+    from eam_files import alloy
+
     from taichimd import Langevin, LennardJones, load_forcefield, testing
 
     pairs = LennardJones(epsilon=0.0104, sigma=3.4, cutoff=6.0)
@@ -46,6 +59,7 @@ def make(case):
         return atoms, pairs, Langevin(300.0, coupling_time=20.0, seed=4), 8.0
     return {
         "lj": lambda: (argon(), pairs, None, 8.0),
+        "eam": lambda: (alloy(1, (6, 2, 2)), _of_eam_file(), None, 4.0),
         "tersoff": lambda: (
             _warm(bulk("Si", cubic=True) * (6, 2, 2), 4000.0, 3),
             load_forcefield("Si.tersoff"),

@@ -1,0 +1,265 @@
+"""EAM from files takes the path of every potential: restarts, batches, barostats, LAMMPS and more."""
+
+import json
+import pickle
+import subprocess
+import sys
+from itertools import pairwise
+
+import ase.io
+import numpy as np
+import pytest
+from ase import units
+from ase.build import bulk
+from bits import here, of_other_runtime
+
+from taichimd import Batch, LennardJones, Simulation, TaichiMD, testing
+from taichimd.core.errors import TaichimdWarning
+from taichimd.ensembles.registry import Langevin, MartynaTobiasKlein, StochasticCellRescaling
+from taichimd.forcefields.load import load_forcefield
+from taichimd.io.checkpoint import read_checkpoint
+from taichimd.lammps import attach
+from taichimd.lammps.reference import lammps_attached, lammps_nve
+from taichimd.program.engine import Engine
+from taichimd.sampling.chain import MonteCarlo
+from tests.support.eam_files import COPPER, NICKEL, Layout, alloy, funcfl
+
+pytestmark = pytest.mark.once
+FS = units.fs
+
+
+def funcfl_files(folder):
+    """Two files of one element each, which are one potential."""
+    found = []
+    for metal, z in ((COPPER, 29), (NICKEL, 28)):
+        found.append(str(folder / f"{metal.name}.eam"))
+        (folder / f"{metal.name}.eam").write_text("\n".join(funcfl(metal, z=z)) + "\n")
+    return found
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    """Of Finnis-Sinclair form: densities of a pair differ in its two directions."""
+    return Layout(finnis_sinclair=True).write(tmp_path_factory.mktemp("eam") / "CuNi.eam.fs")
+
+
+@pytest.fixture(scope="module")
+def eam(path):
+    return load_forcefield(str(path))
+
+
+def dense(seed=1):
+    """Atoms so close that densities are beyond the table."""
+    atoms = testing.rattled(bulk("Cu", a=2.7, cubic=True), 0.02, seed=seed)
+    atoms.symbols[1] = "Ni"
+    return atoms
+
+
+def same(one, other):
+    for found, expected in zip(one, other, strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+def numbers(of):
+    now = of.evaluate()
+    return [of.positions(), of.velocities(), now.forces, now.energies, now.virials, *of.heat_current()]
+
+
+@pytest.mark.long
+def test_parts_of_a_run_and_systems_of_a_batch_have_the_bits_of_one_run(eam):
+    given = [alloy(), alloy(2, (2, 1, 1)), alloy(3, (1, 1, 1))]
+    whole = [Engine(atoms, eam, backend="cpu") for atoms in given]
+    for one in whole:
+        one.advance(30, 2.0 * FS)
+    parts = Engine(given[0], eam, backend="cpu")
+    for steps in (7, 1, 22):
+        parts.advance(steps, 2.0 * FS)
+        parts.thermo()
+    same(numbers(parts), numbers(whole[0]))
+    batch = Batch(given, eam, backend="cpu")
+    batch.advance(30, 2.0 * FS)
+    for member, one in zip(batch.members, whole, strict=True):
+        same(numbers(member), numbers(one))
+
+
+def test_densities_beyond_the_table_are_counted_once_an_evaluation_in_batches_too(eam):
+    counts = []
+    for steps in ((8,), (3, 5), (1,) * 8):
+        engine = Engine(dense(), eam, backend="cpu")
+        for some in steps:
+            engine.advance(some, 0.1 * FS)
+            engine.evaluate()
+        counts.append(engine.statistics()["beyond_tables"])
+    assert counts == [4 * 9] * 3
+    batch = Batch([dense(), alloy(1, (1, 1, 1)), dense(2)], eam, backend="cpu")
+    batch.advance(8, 0.1 * FS)
+    assert batch.statistics()["beyond_tables"] == 2 * 4 * 9
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("files", ["fs", "funcfl"])
+def test_a_restart_has_the_bits_of_one_run_and_its_count(path, files, call, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    potential = f"--potential {path}"
+    if files == "funcfl":
+        funcfl_files(tmp_path)
+        potential = "--potential Cu.eam --potential Ni.eam"
+    ase.io.write("x.extxyz", dense())
+    run = f"run x.extxyz {potential} --temperature 300 --ensemble nvt-langevin --timestep 0.1 --every 4 "
+    assert call(run + "--steps 20 --output straight")[0] == 0
+    assert call(run + "--steps 8 --output cut")[0] == 0
+    code, out, err = call("run --restart cut/checkpoint.npz --steps 12")
+    assert (code, err) == (0, "")
+    assert "beyond the table of the embedding energy" in " ".join(out.split())
+    one, other = (read_checkpoint(f"{name}/checkpoint.npz") for name in ("straight", "cut"))
+    for name in ("positions", "velocities", "forces"):
+        assert getattr(one, name).tobytes() == getattr(other, name).tobytes()
+    for file in ("thermo.csv", "trajectory.extxyz"):
+        assert (tmp_path / "straight" / file).read_bytes() == (tmp_path / "cut" / file).read_bytes()
+    straight, cut = (json.loads(open(f"{name}/run.json").read()) for name in ("straight", "cut"))
+    assert straight["statistics"]["beyond_tables"] == 4 * 21
+    assert cut["statistics"]["beyond_tables"] == 4 * 13, "of the last part, and the evaluation at its start"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", [StochasticCellRescaling, MartynaTobiasKlein])
+def test_barostats_conserve_their_energy(eam, kind):
+    """The spread of the conserved energy falls with the time step; a system of a batch has the same bits."""
+    bath = kind(
+        600.0, coupling_time=50.0, pressure=0.2, pressure_coupling_time=300.0, bulk_modulus=100.0, seed=5
+    )
+    spread = []
+    for timestep in (2.0, 1.0):
+        engine = Engine(alloy(), eam, backend="cpu", ensemble=bath)
+        volume = engine.volume
+        kept = [engine.thermo().conserved]
+        for _ in range(20):
+            engine.advance(round(10 / timestep), timestep * FS)
+            kept.append(engine.thermo().conserved)
+        spread.append(np.ptp(kept) / engine.n_atoms)
+        assert abs(engine.volume / volume - 1.0) > 1e-4
+    assert spread[0] < 1e-4
+    assert spread[1] < 0.5 * spread[0]
+    systems = [alloy(3, (1, 1, 1)), alloy()]
+    batch = Batch(systems, eam, backend="cpu", ensembles=[bath] * 2)
+    for _ in range(20):
+        batch.advance(10, 1.0 * FS)
+    same(numbers(batch.members[1]), numbers(engine))
+    assert batch.members[1].thermo().conserved == engine.thermo().conserved
+
+
+@pytest.mark.long
+def test_precisions(eam):
+    atoms = alloy()
+    exact = Engine(atoms, eam, backend="cpu").evaluate()
+    size = np.sqrt((exact.forces**2).mean())
+    for precision, largest in (("mixed", 3e-5), ("float32", 2e-4)):
+        found = Engine(atoms, eam, backend="cpu", precision=precision).evaluate()
+        assert 1e-9 < np.abs(found.forces - exact.forces).max() / size < largest
+        assert abs(found.energy / exact.energy - 1.0) < 1e-5
+
+
+PAIRS = LennardJones(epsilon=0.01, sigma=2.2, cutoff=4.5, truncation="force-shifted")
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore:decomposition .tuple. does not change")
+def test_sums_and_both_decompositions(eam):
+    atoms = alloy()
+    parts = [Engine(atoms, one, backend="cpu").evaluate() for one in (eam, PAIRS)]
+    for decomposition in ("particle", "tuple"):
+        engine = Engine(atoms, eam + PAIRS, backend="cpu", decomposition=decomposition)
+        found = engine.evaluate()
+        assert engine.decomposition == decomposition
+        for what in ("forces", "energies", "virials"):
+            expected = sum(getattr(part, what) for part in parts)
+            np.testing.assert_allclose(getattr(found, what), expected, rtol=0, atol=1e-11, err_msg=what)
+
+
+def test_tuples_do_not_change_it_and_a_note_says_so(eam):
+    atoms = alloy()
+    with pytest.warns(
+        TaichimdWarning, match=r'decomposition "tuple" does not change CuNi\.eam\.fs'
+    ) as caught:
+        engine = Engine(atoms, eam, backend="cpu", decomposition="tuple")
+    assert len(caught) == 1
+    assert engine.decomposition == "particle"
+    same(numbers(engine), numbers(Engine(atoms, eam, backend="cpu", decomposition="particle")))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("kind", "pressure"), [("single", None), ("all", 0.5)])
+def test_energies_of_monte_carlo_are_those_of_full_evaluations(eam, kind, pressure):
+    atoms = alloy(2, (2, 1, 1))
+    chain = MonteCarlo(atoms, eam, temperature=900.0, kind=kind, pressure=pressure, backend="cpu", seed=4)
+    energies = []
+    for _ in range(4):
+        chain.advance(5)
+        now = atoms.copy()
+        now.set_cell(chain.cell)
+        now.positions = chain.positions()
+        energies.append(chain.energy)
+        expected = Engine(now, eam, backend="cpu").evaluate().energy
+        assert chain.energy == pytest.approx(expected, abs=1e-9)
+    assert chain.moves.accepted > 0
+    assert all(one != other for one, other in pairwise(energies))
+
+
+@pytest.mark.long
+@pytest.mark.lammps
+def test_steps_under_lammps_are_those_of_its_pair_style(path):
+    atoms, timestep = alloy(1, (3, 2, 2)), 1.0 * FS
+    atoms.set_masses([60.0] * len(atoms))  # of the file, which the pair style takes
+    found = lammps_attached(
+        atoms, lambda lmp, elements: attach(lmp, str(path), elements), n_steps=40, timestep=timestep
+    )
+    own = lammps_nve(atoms, "eam/fs", (f"* * {path} {{elements}}",), n_steps=40, timestep=timestep)
+    np.testing.assert_allclose(found.positions, own.positions, rtol=0, atol=1e-9)
+    atoms.positions = found.positions
+    expected = Engine(atoms, load_forcefield(str(path)), backend="cpu").evaluate()
+    np.testing.assert_allclose(found.forces, expected.forces, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(found.energies, expected.energies, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(found.virial, expected.virials.sum(0), rtol=0, atol=1e-9)
+
+
+def test_it_pickles_and_ase_has_its_stress(path, eam, tmp_path):
+    for made in (eam, load_forcefield(funcfl_files(tmp_path)), eam + PAIRS):
+        data = pickle.dumps(made)
+        assert pickle.loads(data).fingerprint(["Cu", "Ni"]) == made.fingerprint(["Cu", "Ni"])
+        assert pickle.loads(data).terms[0].function is made.terms[0].function
+    script = f"import pickle; print(pickle.loads({data!r}).fingerprint(['Cu', 'Ni']))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split()[-1] == made.fingerprint(["Cu", "Ni"])
+
+    atoms = alloy(1, (1, 1, 1))
+    atoms.calc = pickle.loads(pickle.dumps(TaichiMD(str(path), backend="cpu")))
+    now = Engine(atoms, eam, backend="cpu").evaluate()
+    assert atoms.get_potential_energy() == now.energy
+    np.testing.assert_array_equal(atoms.get_forces(), now.forces)
+    stress, moved = atoms.get_stress(), []
+    for strain in (-1e-5, 1e-5):
+        twin = atoms.copy()
+        twin.calc = atoms.calc
+        twin.set_cell(atoms.cell[:] @ (np.eye(3) + strain * np.eye(3)[0][:, None] * np.eye(3)[1]), True)
+        moved.append(twin.get_potential_energy())
+    assert stress[5] == pytest.approx((moved[1] - moved[0]) / 2e-5 / atoms.get_volume(), abs=1e-6)
+
+
+def test_a_simulation_goes_on_from_its_checkpoint(eam, tmp_path):
+    def simulation(atoms):
+        bath = Langevin(500.0, coupling_time=50.0, seed=2)
+        return Simulation(atoms, eam, backend="cpu", ensemble=bath, timestep=2.0)
+
+    whole = simulation(alloy(2, (1, 1, 1)))
+    whole.run(20)
+    first = simulation(alloy(2, (1, 1, 1)))
+    first.run(9)
+    first.save(tmp_path / "x.npz")
+    second = Simulation.load(tmp_path / "x.npz", eam, backend="cpu")
+    second.run(11)
+    same(numbers(second.engine), numbers(whole.engine))
+
+
+@pytest.mark.long
+def test_another_runtime_and_one_thread_have_the_same_bits():
+    assert of_other_runtime(["eam"])["eam"] == here("eam")
