@@ -22,7 +22,7 @@ def of_processes(folder, cases, monkeypatch):
     """What three processes have found, each."""
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     command = [mpiexec(), "-n", "3", sys.executable, "-m", "mpi4py", several_processes.__file__, str(folder)]
-    child = subprocess.run([*command, *cases], capture_output=True, text=True, timeout=300)
+    child = subprocess.run([*command, *cases], capture_output=True, text=True, timeout=900)
     assert child.returncode == 0, child.stderr[-2000:]
     return [dict(np.load(Path(folder) / f"{rank}.npz")) for rank in range(3)]
 
