@@ -169,7 +169,8 @@ def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Pat
     notes += acting.notes
     notes += told + before_run(settings, atoms, forcefield)
     if "structure" in given.given:
-        structure, _ = _read(given)
+        structure, said = _read(given)
+        notes += said
         check_same_system(path, checkpoint, structure)
         notes += where_it_goes_on(saved, structure)
     settings = _absolute(settings).with_intervals(steps, len(atoms))

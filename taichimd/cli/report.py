@@ -59,6 +59,7 @@ def view(
     """
     from taichimd.core.errors import StructureError
     from taichimd.report.compose import view_page
+    from taichimd.report.frames import shown_frames
     from taichimd.report.of_run import trajectory_of
 
     shown = file
@@ -69,7 +70,14 @@ def view(
         shown = found
     page = output or Path(f"{(file.resolve() if file.is_dir() else file).stem}.html")
     kinds = None if elements is None else [one.strip() for one in elements.split(",")]
-    _write(page, lambda: view_page(shown, input_units, kinds), open_page, overwrite)
+
+    def make() -> str:
+        atoms = shown_frames(shown, input_units, kinds)
+        for note in atoms.notes:
+            say(f"note: {note}", err=True)
+        return view_page(shown.name, atoms)
+
+    _write(page, make, open_page, overwrite)
 
 
 def _write(page: Path, make: Callable[[], str], open_page: bool, overwrite: bool) -> None:

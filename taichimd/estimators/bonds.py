@@ -15,6 +15,7 @@ from ase.cell import Cell
 from ase.neighborlist import neighbor_list
 
 from taichimd.core.errors import AnalysisError
+from taichimd.core.markup import facts
 from taichimd.estimators.blocks import consecutive_mean
 from taichimd.estimators.green_kubo import positive
 from taichimd.estimators.series import Array, Mean, finite
@@ -54,6 +55,13 @@ class BondStructure:
     angle: Array
     angles: dict[tuple[str, str, str], Mean]
     coordination: dict[tuple[str, str], Coordination]
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the bond length, and how many neighbours atoms have."""
+        rows = [("bond length", f"{self.length:g} Å")]
+        for (centre, neighbour), one in self.coordination.items():
+            rows.append((f"{neighbour} around {centre}", *one.mean.texts()))
+        return facts(rows)
 
 
 def bond_structure(

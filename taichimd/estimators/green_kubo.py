@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from taichimd.core.errors import AnalysisError
+from taichimd.core.markup import facts
 from taichimd.estimators.average import average_of
 from taichimd.estimators.blocks import block_note, with_note
 from taichimd.estimators.series import (
@@ -64,6 +65,12 @@ class GreenKubo:
     mean: Mean
     plateau: tuple[float, float]
     gain: Mean
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the values on the plateau."""
+        rows = [("mean of the channels", *self.mean.texts())]
+        rows += [(f"channel {k}", text) for k, text in enumerate(self.channels.texts(), 1)]
+        return facts(rows + [("note", self.mean.note)] * bool(self.mean.note))
 
 
 def runs_of(values: Any, name: str, axes: int) -> list[Array]:

@@ -38,10 +38,15 @@ class Mean:
     samples: int
     note: str = ""
 
+    def texts(self, unit: str = "") -> list[str]:
+        """Each value with its error and unit."""
+        values, errors = np.ravel(self.value), np.ravel(self.error)
+        found = [with_error(*both) for both in zip(values.tolist(), errors.tolist(), strict=True)]
+        return [f"{one} {unit}".rstrip() for one in found]
+
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        values, errors = np.ravel(self.value), np.ravel(self.error)
-        rows = [(with_error(*both),) for both in zip(values.tolist(), errors.tolist(), strict=True)]
+        rows = [(text,) for text in self.texts()]
         shown = table(("mean ± standard error",), rows[:_SHOWN])
         left = f"{len(rows) - _SHOWN} more values. " if len(rows) > _SHOWN else ""
         return joined([shown, paragraph(f"{left}{self.samples} independent samples. {self.note}".strip())])

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from taichimd.core.errors import AnalysisError
+from taichimd.core.markup import facts
 from taichimd.core.units import KB, PASCAL_SECOND, WATT_PER_METRE_KELVIN
 from taichimd.estimators.average import average_of, production_start
 from taichimd.estimators.blocks import block_note, with_note
@@ -73,6 +74,15 @@ class Driven:
     kappa: Mean
     components: Mean
     of_runs: Array
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the conductivity along the driving force, and the components."""
+        unit = "W/(m K)"
+        rows = [("thermal conductivity", *self.kappa.texts(unit)), ("runs", str(len(self.of_runs)))]
+        rows += [
+            (f"along {axis}", text) for axis, text in zip("xyz", self.components.texts(unit), strict=True)
+        ]
+        return facts(rows + [("note", self.kappa.note)] * bool(self.kappa.note))
 
 
 def hnemd_conductivity(

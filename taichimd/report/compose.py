@@ -10,7 +10,7 @@ from taichimd.core.markup import Html, code, element, facts, paragraph, picture,
 from taichimd.report import chart, view
 from taichimd.report.chart import charts, side_by_side
 from taichimd.report.citations import bibtex
-from taichimd.report.frames import shown_frames
+from taichimd.report.frames import Shown, shown_frames
 from taichimd.report.page import document
 from taichimd.report.part import Part
 from taichimd.settings.run import SETTINGS
@@ -49,10 +49,17 @@ def report_page(parts: Sequence[Part]) -> str:
     return document(title, *body, scripts=scripts)
 
 
-def view_page(path: Path, units: str | None = None, elements: Sequence[str] | None = None) -> str:
-    """The page of a trajectory or structure alone; arguments and errors as of `shown_frames`."""
-    shown = shown_frames(path, units, elements)
-    what = f"{path.name}: {len(shown.symbols):,} atoms, {len(shown.labels):,} frames"
+def view_page(name: str, shown: Shown) -> str:
+    """The page of a trajectory or structure alone.
+
+    Args:
+        name: of its file.
+        shown: its atoms, from `shown_frames`.
+
+    Returns:
+        HTML that needs no other file and no network.
+    """
+    what = f"{name}: {len(shown.symbols):,} atoms, {len(shown.labels):,} frames"
     body = [element("style", Html(view.STYLE)), view.view(shown), view.library()]
     return document(what, *body, scripts=[view.script("view.js")])
 

@@ -34,7 +34,7 @@ class Shown:
         symbols: (n,) chemical symbols. positions: (frames, n, 3) Å, within the cell where it is periodic.
         cells: (frames, 3, 3) Å; a row is zero where there is no vector.
         labels: of the frames, such as "0.5 ps".
-        notes: what was left out.
+        notes: what was assumed about the file, and what is not shown.
         groups: by name, (n,) whether an atom is in the group.
     """
 
@@ -76,7 +76,8 @@ def shown_frames(path: Path, units: str | None = None, elements: Sequence[str] |
     notes: list[str] = []
     own = units is None and elements is None
     if path.suffix == ".npz":
-        atoms, _ = read_noted(path)
+        atoms, said = read_noted(path)
+        notes += said
         frames, total, n_atoms = [_of_atoms(atoms, f"step {atoms.info['step']:,}")], 1, len(atoms)
     elif own and path.suffix in (".xyz", ".extxyz"):
         frames, total, n_atoms = _of_text(path, notes)
@@ -251,7 +252,8 @@ def _of_any(
     """Of other formats, as `_of_text`; they are read to the end, and some frames are kept on the way."""
     frames: list[_Frame] = []
     last, stride, total, n_atoms = None, 1, 0, 0
-    images: Iterator[Any] = each_image(path, units, elements)
+    more: dict[str, Any] = {}
+    images: Iterator[Any] = each_image(path, units, elements, more)
     try:
         for total, image in enumerate(images, 1):
             n_atoms = len(image.symbols)
@@ -269,6 +271,7 @@ def _of_any(
         if not total:
             raise
         notes.append(_CUT)
+    notes += more["notes"]
     if last is None or not n_atoms:
         raise StructureError(f"{path} has no atoms")
     if last is not frames[-1]:

@@ -1,11 +1,7 @@
 """Thermal conductivity from independent runs: velocities, equilibration, sampling of the heat current.
 
     from taichimd.transport.kappa import thermal_conductivity
-    from taichimd.transport.spectra import Spectral, spectral
-from taichimd.transport.tasks import Case, Runs, Task
-from taichimd.transport.settings import AXES, KappaSettings
-from taichimd.transport.spectra import Spectral, spectral
-from taichimd.transport.tasks import Case, Runs, Task
+    from taichimd.transport.settings import KappaSettings
 
     settings = KappaSettings(temperature=500.0, supercell=(4, 4, 4))
     found = thermal_conductivity(silicon, "Si_1989.tersoff", settings)
@@ -28,6 +24,7 @@ import numpy as np
 from ase import Atoms
 
 from taichimd.core.errors import SettingsError, StructureError
+from taichimd.core.markup import facts
 from taichimd.core.units import FS
 from taichimd.estimators.green_kubo import GreenKubo
 from taichimd.estimators.series import Mean, mean_of
@@ -86,6 +83,16 @@ class Kappa:
     seeds: tuple[int, ...] = ()
     conduction: Conduction | None = None
     spectra: tuple[Spectral, ...] = ()
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: conductivity, temperature and runs."""
+        rows = [
+            ("thermal conductivity", *self.mean.texts("W/(m K)")),
+            ("temperature", *self.temperature.texts("K")),
+            ("system", f"{self.n_atoms:,} atoms, {self.volume:.8g} Å³"),
+            ("runs", str(self.runs)),
+        ]
+        return facts(rows + [("note", self.mean.note)] * bool(self.mean.note))
 
 
 def thermal_conductivity(

@@ -12,9 +12,12 @@ from rich.console import Console
 from taichimd.app.notebook import result_html, simulation_html
 from taichimd.core.markup import Html
 from taichimd.estimators.average import average_of
-from taichimd.estimators.series import mean_of
+from taichimd.estimators.bonds import bond_structure
+from taichimd.estimators.series import Mean, mean_of
+from taichimd.estimators.transport import green_kubo_conductivity, hnemd_conductivity
 from taichimd.observables.observable import Result
 from taichimd.program.results import Thermo
+from taichimd.transport.kappa import Kappa
 from taichimd.validation.measures import PASSED, Outcome
 from taichimd.validation.suite import Certificate
 
@@ -77,6 +80,16 @@ def test_results_show_numbers_with_errors():
     assert f"{found.value:.3f} ± {found.error:.3f}" in found._repr_html_()
     many = mean_of(np.arange(60.0).reshape(4, 15))._repr_html_()
     assert "5 more values. 4 independent samples." in many
+    current = np.random.default_rng(2).normal(size=(2, 500, 3))
+    kappa = green_kubo_conductivity(current, 1.0, 1e3, 300.0, 20.0, (5.0, 15.0))
+    assert f">{kappa.mean.texts()[0]}</td>" in kappa._repr_html_().replace("\n", "")
+    driven = hnemd_conductivity(current, 1.0, 1e3, 300.0, (1e-4, 0.0, 0.0))
+    assert f">{driven.kappa.texts('W/(m K)')[0]}</td>" in driven._repr_html_().replace("\n", "")
+    whole = Kappa(kappa.mean, kappa.channels, Mean(300.0, 2.0, 2), 1e3, 8, 2)
+    assert "300.0 ± 2.0 K" in whole._repr_html_()
+    square = np.array([[[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]]] * 2)
+    bonds = bond_structure(["Si"] * 4, square, [5.0 * np.eye(3)] * 2, (False,) * 3, 1.1)
+    assert ">2</td>" in bonds._repr_html_().replace("\n", "")
     panels = [lambda axis: axis.plot([0, 1], [2, 3])]
     shown = Result([], panels, [("RDF", "2.3 Å")], notes=["<b>"])._repr_html_()
     assert ">2.3 Å</td>" in shown.replace("\n", "")

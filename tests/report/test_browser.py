@@ -7,6 +7,7 @@ from run_folders import checkpoint_of, frames, record, write_run
 
 from taichimd.report.compose import report_page, view_page
 from taichimd.report.folders import parts_of
+from taichimd.report.frames import shown_frames
 from taichimd.report.page import write_page
 
 pytestmark = [pytest.mark.once, pytest.mark.browser]
@@ -63,7 +64,7 @@ def test_a_report_draws_plays_and_zooms(tmp_path):
 def test_groups_can_be_coloured(tmp_path):
     (tmp_path / "two.extxyz").write_text(frames(1))
     checkpoint_of(tmp_path, 2, fixed=np.array([True, True]))
-    write_page(tmp_path / "two.html", view_page(tmp_path / "two.extxyz"))
+    write_page(tmp_path / "two.html", view_page("two.extxyz", shown_frames(tmp_path / "two.extxyz")))
     with opened(tmp_path / "two.html") as (page, problems):
         view = view_of(page)
         assert shown(pixels_of(view))[0] > 0.0005
@@ -78,7 +79,7 @@ def test_groups_can_be_coloured(tmp_path):
 
 def test_a_view_of_a_file_alone(tmp_path):
     (tmp_path / "two.extxyz").write_text(frames(2))
-    write_page(tmp_path / "two.html", view_page(tmp_path / "two.extxyz"))
+    write_page(tmp_path / "two.html", view_page("two.extxyz", shown_frames(tmp_path / "two.extxyz")))
     with opened(tmp_path / "two.html") as (page, problems):
         assert shown(pixels_of(view_of(page)))[0] > 0.0005
         assert problems == []

@@ -5,7 +5,8 @@ import re
 
 import numpy as np
 import pytest
-from run_folders import record, settings_of, write_run
+from browsers import require_viewer
+from run_folders import frames, record, settings_of, write_run
 
 from taichimd.core.errors import OutputError
 from taichimd.report import citations, folders
@@ -46,6 +47,11 @@ def test_a_run_that_goes_on_says_so_and_has_means_so_far(tmp_path):
     (part,) = parts_of(folder)
     assert part.status == "still running: step 290 of 400 when this page was made"
     assert "temperature" in dict(part.results)
+
+
+def test_a_page_says_that_the_last_frame_is_cut_off(tmp_path):
+    require_viewer()
+    (part,) = parts_of(write_run(tmp_path / "run", rows=31, cut=7, report=record("running")))
     assert "the last frame is cut off and left out" in report_page([part])
 
 
@@ -88,6 +94,7 @@ def test_several_are_side_by_side(tmp_path):
     together = side_by_side({one.name: one.charts for one in parts})
     assert [one.name for one in together[0].series] == [str(tmp_path / "cold"), str(tmp_path / "hot")]
     assert page.count("<h2>Side by side</h2>") == 1
+    require_viewer()
     assert page.count('id="view-1"') == page.count('id="view-2"') == page.count('id="viewer-library"')
 
 
@@ -149,7 +156,17 @@ def test_a_command_ends_in_one_line(tmp_path, call, monkeypatch):
     assert code == 2
     assert "--overwrite" in err
     assert call("view run/trajectory.extxyz") == (0, "trajectory.html\n", "")
-    assert call("view run")[:2] == (0, "run.html\n")
+    assert call("view run") == (0, "run.html\n", "")
+    (tmp_path / "run" / "trajectory.extxyz").write_text(frames(3)[:-7])
+    assert call("view run") == (0, "run.html\n", "note: the last frame is cut off and left out\n")
+    (tmp_path / "one.dump").write_text(
+        "ITEM: TIMESTEP\n0\nITEM: NUMBER OF ATOMS\n1\nITEM: BOX BOUNDS ff ff ff\n0 9\n0 9\n0 9\n"
+        "ITEM: ATOMS id type x y z\n1 1 1 2 3\n"
+    )
+    code, _, err = call("view one.dump --elements Si")
+    assert code == 0
+    assert err.startswith("note: one.dump")
+    assert "metal" in err
     assert call("view nothing.xyz")[0] == 2
 
 

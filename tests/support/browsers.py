@@ -29,15 +29,20 @@ def chromium():
 
 def require_browser():
     """Skip the running test without browser, playwright or viewer; fail it if `REQUIRE_BROWSER` is set."""
-    from taichimd.report.view import has_library
-
     if chromium() is None or importlib.util.find_spec("playwright") is None:
         missing(
             f"{WITHOUT_BROWSER}: apt-get install chromium-headless-shell, pip install playwright",
             REQUIRE_BROWSER,
         )
+    require_viewer()
+
+
+def require_viewer():
+    """Skip the running test if the viewer's JavaScript is not built; fail it if `REQUIRE_BROWSER` is set."""
+    from taichimd.report.view import has_library
+
     if not has_library():
-        missing(f"{WITHOUT_BROWSER}: the viewer is not built (python hatch_build.py)", REQUIRE_BROWSER)
+        missing("the viewer is not built: pip install chemiscope, python hatch_build.py", REQUIRE_BROWSER)
 
 
 @contextmanager
