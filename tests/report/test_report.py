@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,9 +12,9 @@ from run_folders import frames, record, settings_of, write_run
 from taichimd.core.errors import OutputError
 from taichimd.report import citations, folders
 from taichimd.report.chart import side_by_side, thinned
-from taichimd.report.compose import report_page
+from taichimd.report.compose import report_page, view_page
 from taichimd.report.folders import parts_of
-from taichimd.report.frames import Shown
+from taichimd.report.frames import Shown, shown_frames
 from taichimd.report.view import view
 
 pytestmark = pytest.mark.once
@@ -81,6 +82,10 @@ def test_names_are_escaped(tmp_path):
     page = report_page(parts_of(write_run(tmp_path / evil, report=report)))
     assert evil not in page
     assert page.count("&lt;script&gt;alert(1)") >= 4
+    shown = shown_frames(tmp_path / evil / "trajectory.extxyz")
+    page = view_page(f"{evil}.extxyz", replace(shown, labels=[evil] * len(shown.labels), notes=[evil]))
+    assert evil not in page
+    assert page.count("&lt;script&gt;alert(1)") >= 2
 
 
 def test_several_are_side_by_side(tmp_path):
@@ -168,6 +173,10 @@ def test_a_command_ends_in_one_line(tmp_path, call, monkeypatch):
     assert err.startswith("note: one.dump")
     assert "metal" in err
     assert call("view nothing.xyz")[0] == 2
+    (tmp_path / "empty").mkdir()
+    for command in ("view empty", "report empty"):
+        code, out, err = call(command)
+        assert (code, out, err.count("\n")) == (2, "", 1), command
 
 
 def test_long_tables_keep_their_extremes():
