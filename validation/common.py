@@ -5,6 +5,7 @@ it starts one child process for each and compares the files that they leave.
 """
 
 import argparse
+import hashlib
 import json
 import os
 import platform
@@ -196,6 +197,25 @@ def write_json(path: str | Path, payload: Mapping[str, Any]) -> Path:
 def read_json(path: str | Path) -> dict[str, Any]:
     """What a result file holds."""
     found: dict[str, Any] = json.loads(Path(path).read_text(encoding="utf-8"))
+    return found
+
+
+def sha(*arrays: Any) -> str:
+    """SHA-256 of the bits of arrays, one after the other."""
+    return hashlib.sha256(b"".join(np.ascontiguousarray(one).tobytes() for one in arrays)).hexdigest()
+
+
+def hashes_of(against: str | Path | None, key: str = "results") -> dict[str, Any]:
+    """Each run of a result of another backend, by name; empty if none is given.
+
+    Args:
+        against: path of its JSON, or a name in `RESULTS`.
+        key: of the runs in it.
+    """
+    if against is None:
+        return {}
+    path = Path(against)
+    found: dict[str, Any] = read_json(path if path.exists() else RESULTS / path)[key]
     return found
 
 

@@ -12,8 +12,6 @@ alone. Microseconds a step, in turn, the best of some repeats.
 """
 
 import argparse
-import hashlib
-import json
 import time
 from pathlib import Path
 from typing import Any
@@ -48,7 +46,7 @@ def main() -> None:
     backend = runtime.start(options.backend)
     out = options.out or common.RESULTS / f"batches_{backend}.json"
     report: dict[str, Any] = common.provenance()
-    theirs = json.loads(options.against.read_text())["bits"] if options.against else {}
+    theirs = common.hashes_of(options.against, "bits")
     if "bits" in options.parts:
         report["bits"] = {}
         for potential, ensembles in RUNS.items():
@@ -124,7 +122,7 @@ def bits(potential: str, ensemble: str) -> dict[str, Any]:
         )
         energies = member.thermo().conserved == alone.thermo().conserved
         same += energies and all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
-        hashes.append(hashlib.sha256(b"".join(part.tobytes() for part in found)).hexdigest())
+        hashes.append(common.sha(*found))
     return {"systems": len(systems), "as_alone": same, "sha256": hashes}
 
 

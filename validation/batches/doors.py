@@ -12,9 +12,7 @@ SHA-256 of the first four systems can be compared with another backend's.
 """
 
 import contextlib
-import hashlib
 import io
-import json
 import tempfile
 import time
 from collections.abc import Callable
@@ -41,7 +39,7 @@ def main() -> None:
 
     backend = runtime.start(options.backend)
     out = options.out or common.RESULTS / f"batch_doors_{backend}.json"
-    theirs = json.loads(options.against.read_text())["doors"] if options.against else {}
+    theirs = common.hashes_of(options.against, "doors")
     report: dict[str, Any] = common.provenance() | {"systems": options.systems, "doors": {}}
     for name in options.parts:
         found = report["doors"][name] = PARTS[name](options.systems)
@@ -69,7 +67,7 @@ def compared(
     expected = [alone(number) for number in range(n)]
     end = time.perf_counter()
     same = sum(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
-    hashes = [hashlib.sha256(np.ascontiguousarray(one).tobytes()).hexdigest() for one in found[:HASHED]]
+    hashes = [common.sha(one) for one in found[:HASHED]]
     times = {"together_s": middle - begin, "alone_s": end - middle}
     return {"systems": n, "as_alone": same, **times, "sha256": hashes}
 

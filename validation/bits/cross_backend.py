@@ -9,7 +9,6 @@ rate at which it grows are reported for every system, also for the hot liquids, 
 """
 
 import argparse
-import hashlib
 import itertools
 import json
 import tempfile
@@ -241,10 +240,7 @@ def compare(
 def hashes(found: Any, names: list[str]) -> dict[str, list[str]]:
     """SHA-256 of positions and velocities of each snapshot, for comparison across machines."""
     return {
-        name: [
-            hashlib.sha256(x.tobytes() + v.tobytes()).hexdigest()
-            for x, v in zip(found[f"{name}/x"], found[f"{name}/v"], strict=True)
-        ]
+        name: [common.sha(x, v) for x, v in zip(found[f"{name}/x"], found[f"{name}/v"], strict=True)]
         for name in names
     }
 

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 from validation import common, systems
-from validation.decomposition import states
 
 STEPS = {"lj-melt": 300, "silica": 200, "silicon": 200, "silicon-sum": 100, "copper": 200}
 LAST = 3
@@ -39,7 +38,7 @@ def main() -> None:
     from taichimd.core import runtime
 
     backend = runtime.start(options.backend)
-    theirs = json.loads(options.against.read_text())["results"] if options.against else {}
+    theirs = common.hashes_of(options.against)
     out = options.out or common.RESULTS / f"ensemble_bits_{backend}.json"
     report: dict[str, Any] = {**common.provenance(), "results": {}}
     if options.against:
@@ -108,7 +107,7 @@ def follow(system: Any, steps: int, more: dict[str, Any]) -> dict[str, Any]:
     found = []
     for one in (engine, again):
         one.advance(LAST, system.timestep)
-        found.append(states.sha(one.positions(), one.velocities(), one.forces(), one.cell))
+        found.append(common.sha(one.positions(), one.velocities(), one.forces(), one.cell))
     return {
         "steps": steps + LAST,
         "sha256": found[0],

@@ -14,7 +14,6 @@ Sums over pairs have the same bits in any order within +-32,768 eV/angstrom (`en
 Runs that differ are listed with the largest force that was seen after a call.
 """
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,6 @@ import numpy as np
 
 from validation import common, systems
 from validation.bits.ensemble_bits import settings_of
-from validation.decomposition import states
 
 CALLS, MAX_STEPS = 6, 13
 
@@ -44,7 +42,7 @@ def main() -> None:
     from taichimd.core import runtime
 
     backend = runtime.start("auto" if options.backend == "emulated" else options.backend)
-    theirs = json.loads(options.against.read_text())["results"] if options.against else {}
+    theirs = common.hashes_of(options.against)
     out = options.out or common.RESULTS / f"random_runs_{options.backend}.json"
     report: dict[str, Any] = {**common.provenance(), "results": {}}
     for number in range(options.first, options.first + options.runs):
@@ -113,7 +111,7 @@ def run(number: int, on_gpu: bool) -> dict[str, Any]:
             engine.advance(steps, system.timestep)
         except BlowUpError as error:
             found["exploded"] = str(error)
-        found["sha256"].append(states.sha(engine.positions(), engine.velocities(), engine.cell)[:16])
+        found["sha256"].append(common.sha(engine.positions(), engine.velocities(), engine.cell)[:16])
         largest = float(np.nan_to_num(np.abs(engine.forces()), nan=np.inf).max())
         found["largest_force"] = max(found["largest_force"], largest)
         if "exploded" in found:

@@ -49,7 +49,7 @@ def measure(cells: int, options: argparse.Namespace) -> dict[str, Any]:
         thermo = engine.thermo()
         result[decomposition] = {
             "seconds_with_first_lists": elapsed,
-            "sha256": states.sha(ends[x], ends[v]),
+            "sha256": common.sha(ends[x], ends[v]),
             "potential_eV": thermo.potential,
             "temperature_K": thermo.temperature,
             "rebuilds": engine.statistics()["rebuilds"],

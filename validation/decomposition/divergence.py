@@ -95,7 +95,7 @@ def follow(engine: Any, system: Any, steps: int) -> dict[str, Any]:
         for name, value in zip(SERIES, totals, strict=True):
             seen[name].append(value)
         if stop in HASHED:
-            seen["sha256"][str(stop)] = states.sha(engine.positions(), engine.velocities())
+            seen["sha256"][str(stop)] = common.sha(engine.positions(), engine.velocities())
         if stop > APART and stop % EVERY == 0:
             engine.observe(lambda state, _e, _w: histogram.sample(state, engine.cell))
     kinds = sorted(set(engine.symbols))

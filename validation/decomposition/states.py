@@ -1,7 +1,6 @@
 """Where trajectories start and where their ends are kept: states with the same bits on every machine."""
 
 import argparse
-import hashlib
 import json
 import time
 from pathlib import Path
@@ -46,11 +45,6 @@ def make_engine(system: System, start: Arrays, decomposition: str) -> Any:
     engine = Engine(atoms, system.forcefield(), decomposition=decomposition)
     engine.set_state(velocities=start["v0"])
     return engine
-
-
-def sha(*arrays: NDArray[np.float64]) -> str:
-    """SHA-256 of the bits of arrays."""
-    return hashlib.sha256(b"".join(np.ascontiguousarray(a).tobytes() for a in arrays)).hexdigest()
 
 
 def late(options: argparse.Namespace) -> bool:

@@ -22,7 +22,6 @@ each were independent; how it was quenched is not in them.
 """
 
 import argparse
-import hashlib
 import time
 from pathlib import Path
 from typing import Any
@@ -163,7 +162,7 @@ def quench(options: argparse.Namespace) -> dict[str, Any]:
         "drift_of_conserved_ueV_per_atom_per_ps": {
             part: 1e6 * float(np.polyfit(rows[:, 0], rows[:, 4], 1)[0]) for part, rows in held.items()
         },
-        "positions_sha256": hashlib.sha256(np.ascontiguousarray(frames[-1]).tobytes()).hexdigest(),
+        "positions_sha256": common.sha(frames[-1]),
         "compile_seconds": compiled - begin,
         "atom_steps_per_s": len(crystal) * (last - 10) / (time.monotonic() - compiled),
         "path": {"time_ps": table[:, 0].round(4), "temperature_K": table[:, 1].round(1),

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from ase import Atoms, units
 
+from taichimd.validation.drift import reduce_energies, sample, times_of
 from validation import common
 
 FILE = "H2O.ffield"
@@ -87,19 +88,25 @@ def run(
         )
     else:
         energies, iterations = ours(atoms, constants, timestep, tolerance, n_steps, every)
-    picosecond = np.arange(len(energies)) * every * timestep / 1000
-    slope, offset = np.polyfit(picosecond, energies, 1)
-    left = energies - (slope * picosecond + offset)
+    found = reduced(np.asarray(energies) / len(atoms), every, timestep)
     return {
         "program": "LAMMPS" if constants == "LAMMPS" else "taichimd",
         "constants": constants.lower(),
         "timestep_fs": timestep,
         "charge_tolerance": tolerance,
         "steps": n_steps,
-        "drift_meV_per_atom_ps": 1000 * float(slope) / len(atoms),
-        "fluctuation_meV_per_atom": 1000 * float(left.std()) / len(atoms),
+        **found,
         "mean_iterations": iterations,
         "seconds": time.perf_counter() - begin,
+    }
+
+
+def reduced(energies: np.ndarray, every: int, timestep: float) -> dict[str, float]:
+    """Drift and fluctuation of total energies (eV/atom), so many steps of so many fs apart."""
+    found = reduce_energies(times_of(len(energies), every, timestep * units.fs), energies)
+    return {
+        "drift_meV_per_atom_ps": found["slope_eV_per_atom_ns"],
+        "fluctuation_meV_per_atom": 1000 * found["rms_eV_per_atom"],
     }
 
 
@@ -112,17 +119,9 @@ def ours(
 
     forcefield = ReaxFF(FILE, constants=constants, charge_tolerance=tolerance)
     engine = Engine(atoms, forcefield, backend="cpu")
-
-    def energy() -> float:
-        thermo = engine.thermo()
-        return thermo.potential + thermo.kinetic
-
-    energies = [energy()]
-    for _ in range(n_steps // every):
-        engine.advance(every, timestep * units.fs)
-        energies.append(energy())
+    _, energies, _ = sample(engine, timestep * units.fs, n_steps, every)
     solve: Any = engine.device.evaluators[0]
-    return np.array(energies), solve.charges.statistics().mean_iterations
+    return energies * len(atoms), solve.charges.statistics().mean_iterations
 
 
 if __name__ == "__main__":

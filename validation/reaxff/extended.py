@@ -13,7 +13,7 @@ import numpy as np
 from ase import Atoms, units
 
 from validation import common
-from validation.reaxff.drift import EVERY, FILE, start_of_runs
+from validation.reaxff.drift import EVERY, FILE, reduced, start_of_runs
 
 TIMESTEP, TIGHT, COMPARED = 0.25, 1e-12, 10
 """fs; charge tolerance of the reference; energies between two comparisons with it."""
@@ -76,12 +76,9 @@ def run(atoms: Atoms, case: dict[str, Any], picoseconds: float, backend: str) ->
             charges.append(float(abs(ours.charges - tight.charges).max()))  # type: ignore[operator]
             forces.append(float(abs(ours.forces - tight.forces).max()))
         engine.advance(every, TIMESTEP * units.fs)
-    time = np.arange(len(energies)) * EVERY / 1000
-    slope, offset = np.polyfit(time, energies, 1)
     solver: Any = engine.device.evaluators[0]
     return {
-        "drift_meV_per_atom_ps": 1000 * float(slope) / len(atoms),
-        "fluctuation_meV_per_atom": 1000 * float((energies - slope * time - offset).std()) / len(atoms),
+        **reduced(np.array(energies) / len(atoms), every, TIMESTEP),
         "mean_iterations": solver.charges.statistics().mean_iterations,
         "charge_error_e": max(charges),
         "force_error_eV_per_A": max(forces),

@@ -6,9 +6,10 @@ silica_6000.pdb and ffield-bio. Larger systems are copies of these side by side.
 6,540, 10,008, 25,050, 36,045 and 50,097 atoms.
 """
 
-import hashlib
 from pathlib import Path
 from typing import Any
+
+from validation import common
 
 Copies = tuple[int, int, int]
 WATER: dict[str, tuple[str, Copies]] = {
@@ -48,8 +49,6 @@ def start(data: Path, structure: str, copies: Copies, temperature: float = 300.0
     if structure:
         atoms = read(data / structure)
     else:
-        from validation import common
-
         common.use_tests_folder()
         from reaxff_samples import silica
 
@@ -78,5 +77,4 @@ def engine_of(
 def state_of(engine: Any) -> str:
     """SHA-256 of positions, velocities, forces and charges."""
     found = engine.evaluate()
-    arrays = engine.positions(), engine.velocities(), found.forces, found.charges
-    return hashlib.sha256(b"".join(array.tobytes() for array in arrays)).hexdigest()
+    return common.sha(engine.positions(), engine.velocities(), found.forces, found.charges)

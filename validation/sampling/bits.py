@@ -7,8 +7,6 @@ Chains of argon start from the same numbers on every machine. SHA-256 of positio
 moves says whether ends are the same. The second half is done twice: the second time by a chain made anew.
 """
 
-import hashlib
-import json
 from typing import Any
 
 import numpy as np
@@ -65,8 +63,7 @@ def follow(atoms: Any, forcefield: Any, options: dict[str, Any]) -> dict[str, An
 def digest(chain: Any) -> str:
     """Of all that the chain ends with."""
     numbers = [chain.energy, chain.moves.accepted, chain.volume_moves.accepted]
-    arrays = [chain.positions(), chain.cell, np.array(numbers, float)]
-    return hashlib.sha256(b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)).hexdigest()
+    return common.sha(chain.positions(), chain.cell, np.array(numbers, float))
 
 
 def main() -> None:
@@ -78,7 +75,7 @@ def main() -> None:
     from taichimd.core import runtime
 
     backend = runtime.start(options.backend)
-    theirs = json.loads((common.RESULTS / options.against).read_text())["results"] if options.against else {}
+    theirs = common.hashes_of(options.against)
     report: dict[str, Any] = {
         **common.provenance(),
         "sweeps": SWEEPS,

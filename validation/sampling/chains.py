@@ -9,8 +9,6 @@ after the other. SHA-256 of positions, cells, energies and accepted moves says w
 Times are the least ones of pieces of a chain, after compilation.
 """
 
-import hashlib
-import json
 from typing import Any
 
 from validation import common
@@ -62,7 +60,7 @@ def measure(case: tuple[Any, Any, dict[str, Any]], many: int, seconds: float) ->
     for one in alone:
         one.advance(SWEEPS)
     ends = [[digest(one) for one in both] for both in (together, alone)]
-    found["sha256"] = hashlib.sha256("".join(ends[0]).encode()).hexdigest()
+    found["sha256"] = common.sha("".join(ends[0]).encode())
     found["bits_as_alone"] = ends[0] == ends[1]
     found["together_sweep_seconds"] = least(lambda: chains.advance(4), seconds) / 4
     found["alone_sweep_seconds"] = many * least(lambda: alone[0].advance(4), seconds) / 4
@@ -81,7 +79,7 @@ def main() -> None:
     from taichimd.core import runtime
 
     backend = runtime.start(options.backend)
-    theirs = json.loads((common.RESULTS / options.against).read_text())["results"] if options.against else {}
+    theirs = common.hashes_of(options.against)
     report: dict[str, Any] = {
         **common.provenance(), "sweeps": SWEEPS, "against": options.against, "results": {}
     }  # fmt: skip

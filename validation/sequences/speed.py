@@ -11,7 +11,6 @@ The sums of all methods must be equal. Sums of the fifty chains, for several fra
 references, must be those of another machine (--against).
 """
 
-import hashlib
 import json
 import os
 import time
@@ -77,7 +76,7 @@ def hashes(chains):
         for method in METHODS:
             units = Scorer(table, method).units(chains)
             key = f"fragment {fragment}, {reference}, {method}"
-            found[key] = hashlib.sha256(np.ascontiguousarray(units, "<i8").tobytes()).hexdigest()
+            found[key] = common.sha(np.asarray(units, "<i8"))
     return found
 
 

@@ -1,17 +1,14 @@
 """A process of the driver: `mpiexec -n 2 python -m mpi4py -m validation.several_gpus.worker file.json`."""
 
 import gc
-import hashlib
 import json
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from validation.benchmarks.systems import CASES
-from validation.common import provenance, write_json
+from validation.common import provenance, sha, write_json
 
 
 def main(file: str) -> None:
@@ -34,7 +31,7 @@ def main(file: str) -> None:
 
             alone = Engine(system.atoms, system.forcefield(), backend=settings["backend"])
             row["engine"] = _timed(alone, system.timestep, settings)
-            row["engine"]["bits"] = _bits(alone)
+            row["engine"]["bits"] = sha(alone.positions(), alone.velocities())[:16]
             del alone
             gc.collect()
         engine = ParallelEngine(
@@ -42,7 +39,7 @@ def main(file: str) -> None:
             transport=settings["transport"],
         )  # fmt: skip
         row |= _timed(engine, system.timestep, settings)
-        row |= {"exchange_ms": _exchange(engine), "bits": _bits(engine)}
+        row |= {"exchange_ms": _exchange(engine), "bits": sha(engine.positions(), engine.velocities())[:16]}
         figures = processes.allgather(engine.statistics())
         row["held_atoms"] = [one["held_atoms"] for one in figures]
         row |= {
@@ -84,14 +81,6 @@ def _exchange(engine: Any) -> float:
     engine.exchange(times)
     _wait()
     return (time.perf_counter() - begin) / times * 1e3
-
-
-def _bits(engine: Any) -> str:
-    """A digest of positions and velocities."""
-    digest = hashlib.sha256()
-    for values in (engine.positions(), engine.velocities()):
-        digest.update(np.ascontiguousarray(values).tobytes())
-    return digest.hexdigest()[:16]
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@
 Each backend computes in a process of its own; what they leave is compared bit by bit.
 """
 
-import hashlib
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -82,7 +81,7 @@ def main() -> None:
             arrays[backend] = dict(np.load(file))
     rows = []
     for name, value in arrays[chosen.backends[0]].items():
-        row = {"what": name, "sha256": hashlib.sha256(value.tobytes()).hexdigest()}
+        row = {"what": name, "sha256": common.sha(value)}
         for other in chosen.backends[1:]:
             row[f"numbers that differ on {other}"] = differing_bits(value, arrays[other][name])[0]
         rows.append(row)
