@@ -60,7 +60,7 @@ class BondStructure:
         """What a notebook shows: the bond length, and how many neighbours atoms have."""
         rows = [("bond length", f"{self.length:g} Å")]
         for (centre, neighbour), one in self.coordination.items():
-            rows.append((f"{neighbour} around {centre}", *one.mean.texts()))
+            rows.append((f"{neighbour} around {centre}", one.mean.texts()[0]))
         return facts(rows)
 
 

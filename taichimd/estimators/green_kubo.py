@@ -68,7 +68,7 @@ class GreenKubo:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the values on the plateau."""
-        rows = [("mean of the channels", *self.mean.texts())]
+        rows = [("mean of the channels", self.mean.texts()[0])]
         rows += [(f"channel {k}", text) for k, text in enumerate(self.channels.texts(), 1)]
         return facts(rows + [("note", self.mean.note)] * bool(self.mean.note))
 

@@ -78,7 +78,7 @@ class Driven:
     def _repr_html_(self) -> str:
         """What a notebook shows: the conductivity along the driving force, and the components."""
         unit = "W/(m K)"
-        rows = [("thermal conductivity", *self.kappa.texts(unit)), ("runs", str(len(self.of_runs)))]
+        rows = [("thermal conductivity", self.kappa.texts(unit)[0]), ("runs", str(len(self.of_runs)))]
         rows += [
             (f"along {axis}", text) for axis, text in zip("xyz", self.components.texts(unit), strict=True)
         ]

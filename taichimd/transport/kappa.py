@@ -87,8 +87,8 @@ class Kappa:
     def _repr_html_(self) -> str:
         """What a notebook shows: conductivity, temperature and runs."""
         rows = [
-            ("thermal conductivity", *self.mean.texts("W/(m K)")),
-            ("temperature", *self.temperature.texts("K")),
+            ("thermal conductivity", self.mean.texts("W/(m K)")[0]),
+            ("temperature", self.temperature.texts("K")[0]),
             ("system", f"{self.n_atoms:,} atoms, {self.volume:.8g} Å³"),
             ("runs", str(self.runs)),
         ]

@@ -208,7 +208,7 @@ def test_organic_reaxff_gets_molecules_with_all_its_elements():
 def test_drift_beyond_its_limit_is_measured_again_with_half_the_time_step(monkeypatch):
     slopes = {1: 3e-6, 2: 8e-7}
 
-    def run(case, division):
+    def run(case, division, beside=True):
         return {
             "drift": Found(slopes[division]), "fluctuation": Found(0.01), "drift-lammps": NotRun("no"),
         }  # fmt: skip
@@ -223,3 +223,29 @@ def test_drift_beyond_its_limit_is_measured_again_with_half_the_time_step(monkey
     assert outcome_of(drift.DRIFT, drift.drift(case)["drift"], 0.0).status == "failed"
     slopes[1] = 5e-7
     assert drift.drift(case)["drift"].value == 5e-7
+
+
+def test_a_total_energy_that_follows_the_charges_is_told_from_a_wrong_force(monkeypatch):
+    """With LAMMPS's constants the energy of ReaxFF is not stationary in the charges."""
+    scatter = {"lammps": 0.08, "consistent": 0.006}
+
+    def run(case, division, beside=True):
+        (term,) = case.forcefield.terms
+        value = Found(scatter[term.options.constants], "rms")
+        return {
+            "drift": Found(0.0),
+            "fluctuation": value,
+            "drift-lammps": Found(0.0) if beside else NotRun(""),
+        }
+
+    monkeypatch.setattr(drift, "_drift", run)
+    case = Case("name", load_forcefield("H2O.ffield"), None, QUICK, temperature=300.0)
+    found = drift.drift(case)
+    assert found["fluctuation"].value == 0.006
+    assert "consistent constants" in found["fluctuation"].detail
+    assert found["fluctuation"].detail.endswith("follows the charges: fluctuation 8.0e-02")
+    assert found["drift-lammps"] == Found(0.0), "LAMMPS is compared with the constants of the potential"
+    scatter["consistent"] = 0.07  # something else is wrong
+    found = drift.drift(case)["fluctuation"]
+    assert outcome_of(drift.FLUCTUATION, found, 0.0).status == "failed"
+    assert "half the time step" in found.detail
