@@ -13,7 +13,8 @@ from taichimd.app.profile import profile_rows
 from taichimd.app.progress import duration
 from taichimd.ensembles.registry import ensemble_class
 from taichimd.io.structures import has_velocities
-from taichimd.settings.run import OutputSettings, RunSettings
+from taichimd.settings.output import OutputSettings
+from taichimd.settings.run import RunSettings
 from taichimd.settings.types import DRAW, NONE
 from taichimd.system.velocities import temperature
 

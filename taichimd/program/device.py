@@ -1,8 +1,7 @@
 """The kernels of one system, with the arrays that they take: what `Engine` and minimisers are made of."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from math import fsum
 from typing import Any
 
 from taichimd.core.arguments import fit
@@ -24,9 +23,6 @@ from taichimd.program.unroll import steps_per_pass
 from taichimd.program.variant import FEW, LoopFlags, Reach, SystemTables, Variant
 from taichimd.system.checks import check_positions, check_turns
 from taichimd.system.state import State
-
-Energy = tuple[float, float | None]
-"""An energy, and the part of it that is homogeneous in the positions, eV; None: not known."""
 
 
 class Device:
@@ -84,10 +80,9 @@ class Device:
         self._loops = LoopFlags(*(ti.ndarray(ti.i32, ()) for _ in range(4)))
         self._group_outputs = tuple(outputs_for(state) for _ in groups) if variant.adds_groups else ()
         left = self._group_outputs or (Outputs(energy, state.force, virial),)
+        near = self.lists.near
         self.evaluators = [
-            bound.evaluator(
-                state, self.lists.near[k : k + bound.span], left[k : k + bound.span], choice.backend
-            )
+            bound.evaluator(state, near[k : k + bound.span], left[k : k + bound.span], choice.backend)
             for k, bound in enumerate(choice.bounds)
             if bound.evaluator
         ]
@@ -99,9 +94,8 @@ class Device:
         self._fused = fused
         self._compiled_for: Any = None
         self.reach = Reach(most_step2=(0.25 * self.lists.cutoff) ** 2)
-        near, control = self.lists.near, self.lists.control
         self._arrays = SystemTables(
-            state, self.lists.verlet, self.lists.listed_at, near, control, baths.arrays,
+            state, self.lists.verlet, self.lists.listed_at, near, self.lists.control, baths.arrays,
             self.cells.arrays, self.drives, self.reach, state.held,
         )  # fmt: skip
         if with_lists:
@@ -292,41 +286,6 @@ class Device:
         """Potential energy of each system, eV, as the last `finish` has left it."""
         found: list[float] = self._sums.of("totals", *self.outputs, slice(1))[:, 0].tolist()
         return found
-
-    def energies(self, known: Sequence[float | None] | None = None) -> list[Energy]:
-        """Energies of the present positions of all systems, without forces where they cost less so.
-
-        Their last digits may be others than those of `evaluate`, and depend on the positions alone.
-
-        Args:
-            known: homogeneous part of each, eV, where it is known; None: it is computed.
-        """
-        if not any(one.energy_costs_less for one in self.evaluators):
-            self.need_outputs()
-            return [(energy, None) for energy in self.potentials()]
-        known = known or [None] * len(self.state.sizes)
-        of_all = None not in known
-        self.finish(REST if of_all else ENERGY)
-        cheaper = [one for one in self.evaluators if one.energy_costs_less]
-        rest = [self.potentials(), *(one.energies() for one in cheaper if not one.degree)]
-        same = [] if of_all else [one.energies() for one in cheaper if one.degree]
-        found: list[Energy | None] = []
-        for k, homogeneous in enumerate(known):
-            parts = [homogeneous] if homogeneous is not None else [one[k] for one in same]
-            others = [one[k] for one in rest]
-            fine = [energy for energy in (*parts, *others) if energy is not None]
-            if len(fine) < len(parts) + len(others):
-                found.append(None)
-            else:
-                found.append((fsum(fine), fsum(fine[: len(parts)])))
-        if None in found:
-            self.need_outputs()
-        whole = self.potentials() if None in found else []
-        return [one or (whole[k], None) for k, one in enumerate(found)]
-
-    def energy(self) -> float:
-        """The energy of `energies`, of one system, eV."""
-        return self.energies()[0][0]
 
     def bonds(self) -> Any:
         """The `reaxff.bond_table.BondTable` of the present positions; None of a force field without bonds.

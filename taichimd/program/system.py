@@ -1,6 +1,6 @@
 """One of several systems on the device, as a simulation and its observers see it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from math import fsum
 from typing import Any
 
@@ -13,6 +13,7 @@ from taichimd.core.errors import SettingsError, TaichimdError
 from taichimd.core.matrix3 import determinant
 from taichimd.ensembles.drives.given import GroupDrive
 from taichimd.ensembles.drives.saved import state_of
+from taichimd.ensembles.drives.shown import of_table, shown
 from taichimd.ensembles.groups.given import GroupBath
 from taichimd.program.device import Device
 from taichimd.program.extract import Extract
@@ -237,12 +238,12 @@ class System(NotCopied):
     @property
     def acting(self) -> list[GroupBath | GroupDrive]:
         """Baths of groups and drives of this system."""
-        systems, found = self.systems, list[GroupBath | GroupDrive]()
-        if systems.baths.groups is not None:
-            found += systems.baths.groups.of_system(self.number)
-        if systems.drives is not None:
-            found += systems.drives.of_system(self.number)
-        return found
+        groups = self.systems.baths.groups
+        return [*([] if groups is None else groups.of_system(self.number)), *self._own_drives]
+
+    @property
+    def _own_drives(self) -> list[GroupDrive]:
+        return [] if self.systems.drives is None else self.systems.drives.of_system(self.number)
 
     def drives(self) -> dict[str, dict[str, Any]]:
         """Work, energy and force of each drive, by name; work and impulse count from the first step.
@@ -252,18 +253,11 @@ class System(NotCopied):
             components, eV/Å), "push" on a wall (eV/Å), "impulse" on a wall that reflects (eV fs/Å), "place"
             of an indenter (three coordinates, Å).
         """
-        found: dict[str, dict[str, Any]] = {}
         drives = self.systems.drives
         if drives is None:
-            return found
+            return {}
         results, time = self.systems.drive_results(self.number), drives.time(self.step)
-        for drive in drives.of_system(self.number):
-            one = results[drive.name]
-            names = {*drive.what.columns(), "work"}
-            if "place" in names:
-                one = one | {"place": (one["point"] + one["velocity"] * time).tolist()}
-            found[drive.name] = {name: one[name] for name in sorted(names)}
-        return found
+        return {drive.name: shown(drive, results[drive.name], time) for drive in self._own_drives}
 
     def atom_values(self) -> dict[str, Array]:
         """Values of each atom that frames contain, by name, (n,) each: kept values, charges (e)."""
@@ -324,26 +318,8 @@ class System(NotCopied):
         if conserved is not None and drives:
             conserved += fsum(one.get("energy", 0.0) - one["work"] for one in drives.values())
         totals = self.step, potential, kinetic, temperature, pressure, volume, stress, conserved
-        return Thermo(*totals, self.systems.charge_iterations(), heats, self._driven(drives))
-
-    def _driven(self, drives: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
-        """What tables have of drives, by names of columns."""
-        found: dict[str, float] = {}
-        given = [] if self.systems.drives is None else self.systems.drives.of_system(self.number)
-        for drive in given:
-            for name in drive.what.columns():
-                value = drives[drive.name][name]
-                if name in ("force", "place"):
-                    unit = "eV_per_A" if name == "force" else "A"
-                    found |= {
-                        f"{name}_{drive.name}_{axis}_{unit}": v for axis, v in zip("xyz", value, strict=True)
-                    }
-                else:
-                    word, unit = {"push": ("force", "eV_per_A"), "impulse": ("impulse", "eVfs_per_A")}.get(
-                        name, (name, "eV")
-                    )
-                    found[f"{word}_{drive.name}_{unit}"] = value
-        return found
+        driven = of_table(self._own_drives, drives)
+        return Thermo(*totals, self.systems.charge_iterations(), heats, driven)
 
     def pressures(self) -> Array | None:
         """Pressure tensor xx, yy, zz, yz, xz, xy with the kinetic part, (6,) GPa.

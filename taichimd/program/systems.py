@@ -23,18 +23,18 @@ from taichimd.core.runtime import start, ti
 from taichimd.ensembles.barostats.base import CellMotion
 from taichimd.ensembles.bath import Baths
 from taichimd.ensembles.beside import why_not_held
-from taichimd.ensembles.drives.force import Force
 from taichimd.ensembles.drives.given import GroupDrive
 from taichimd.ensembles.drives.host import Drives
-from taichimd.ensembles.drives.motion import Move
 from taichimd.ensembles.drives.saved import set_state as set_drives
 from taichimd.ensembles.groups.given import GroupBath
 from taichimd.ensembles.registry import NVE, Ensemble
 from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.bound import Bound
 from taichimd.program.accepted import accepted, check_system
+from taichimd.program.acting import check_drives, sorted_out, what_is_held
 from taichimd.program.decomposition import by_tuple, choose, warn_of_unchanged
-from taichimd.program.device import Device, Energy
+from taichimd.program.device import Device
+from taichimd.program.energies import Energy, energies_of
 from taichimd.program.groups import Choice
 from taichimd.program.recorder import Recorder, Row, RowRoom
 from taichimd.program.results import NotCopied
@@ -137,8 +137,8 @@ class Systems(NotCopied):
                 why = why_not_held(self.fixed[-1], ensemble)
                 if why:
                     raise SettingsError(why)
-        baths, given = _sorted_out(acting or [[]] * len(systems))
-        self.still = [_held(*each) for each in zip(self.fixed, given, self.symbols, strict=True)]
+        baths, given = sorted_out(acting or [[]] * len(systems))
+        self.still = [what_is_held(*each) for each in zip(self.fixed, given, self.symbols, strict=True)]
         self.decomposition = choose(decomposition, terms, all_pairs, self.backend)
         warn_of_unchanged(decomposition, bounds)
         self.state = state = State(
@@ -152,7 +152,7 @@ class Systems(NotCopied):
         self.cells = Cells(vectors, self.pbc, state.system if state.batch else None)
         self.drives: Drives | None = None
         if any(given):
-            self._check_drives(given)
+            check_drives(self.forcefield, given)
             x = [atoms.positions for atoms in systems]
             self.drives = Drives(given, state, self.masses, x, vectors, self.pbc, self.backend)
         self.baths = Baths(each, self.masses, self.cells, self.still, driving_force, baths, self.drives)
@@ -194,15 +194,6 @@ class Systems(NotCopied):
         check_neighbours(forcefield.list_cutoff, many_body, frame, atoms.positions)
         if forcefield.enumeration == "all-pairs":
             check_all_pairs(frame, forcefield.cutoff, many_body)
-
-    def _check_drives(self, given: Sequence[Sequence[GroupDrive]]) -> None:
-        """Refuse drives that do not suit the force field."""
-        for drive in (one for own in given for one in own):
-            if self.forcefield.charged and isinstance(drive.what, Force) and drive.what.quantity == "field":
-                raise SettingsError(
-                    f"the electric field {drive.name} acts on fixed charges, and {self.forcefield.name} "
-                    "finds charges anew in each step, without the field; use a potential without charges"
-                )
 
     def named(self, number: int) -> AbstractContextManager[None]:
         """Errors within are of this system; those of a batch have its name."""
@@ -280,9 +271,9 @@ class Systems(NotCopied):
             self.device.need_outputs()
 
     def energies(self, known: Sequence[float | None] | None = None) -> list[Energy]:
-        """Of all systems, as `Device.energies`."""
+        """Of all systems, as `energies_of`."""
         with self.evaluating():
-            return self.device.energies(known)
+            return energies_of(self.device, known)
 
     def system_of(self, atom: int) -> int:
         """The system of an atom."""
@@ -395,26 +386,6 @@ class Systems(NotCopied):
     def synchronize(self) -> None:
         """Wait for the device."""
         ti.sync()
-
-
-def _sorted_out(
-    acting: Sequence[Sequence[GroupBath | GroupDrive]],
-) -> tuple[list[list[GroupBath]], list[list[GroupDrive]]]:
-    """The baths of groups and the drives of each system."""
-    baths = [[one for one in own if isinstance(one, GroupBath)] for own in acting]
-    return baths, [[one for one in own if isinstance(one, GroupDrive)] for own in acting]
-
-
-def _held(
-    fixed: NDArray[np.bool_] | None, drives: Sequence[GroupDrive], symbols: Sequence[str]
-) -> NDArray[np.bool_] | None:
-    """(n,) or (n, 3) what no force moves: fixed atoms, and those that a drive moves; None: nothing."""
-    moved = [drive.atoms for drive in drives if isinstance(drive.what, Move)]
-    if not moved:
-        return fixed
-    held = np.zeros(len(symbols), bool) if fixed is None else fixed.copy()
-    held[np.concatenate(moved)] = True
-    return held
 
 
 def _joined(parts: Iterable[Any]) -> NDArray[Any]:

@@ -14,7 +14,7 @@ from taichimd.core import units
 from taichimd.core.errors import TaichimdWarning
 from taichimd.core.matrix3 import determinant
 from taichimd.forcefields.base import ForceField
-from taichimd.program.device import Energy
+from taichimd.program.energies import Energy
 from taichimd.program.engine import Engine
 from taichimd.program.results import NotCopied, Thermo
 from taichimd.program.totals import stress_of

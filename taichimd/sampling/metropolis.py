@@ -21,7 +21,7 @@ from taichimd.core.arrays import Array
 from taichimd.core.matrix3 import determinant
 from taichimd.core.philox import logarithm
 from taichimd.io.checkpoint import METROPOLIS
-from taichimd.program.device import Energy
+from taichimd.program.energies import Energy
 from taichimd.sampling.conditions import outside
 from taichimd.sampling.kinds import ALL, SINGLE
 from taichimd.sampling.rates import Check, Rate

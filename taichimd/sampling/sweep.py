@@ -16,7 +16,7 @@ from taichimd.core.host_copies import to_device
 from taichimd.core.philox import GLOBAL, blocks, uniforms
 from taichimd.core.runtime import ti
 from taichimd.core.streams import MC_MOVE, MC_SWEEP
-from taichimd.program.device import Energy
+from taichimd.program.energies import Energy
 from taichimd.program.stepping import SteppedSystems
 from taichimd.sampling.kinds import ALL, SINGLE
 from taichimd.sampling.metropolis import Metropolis
@@ -214,7 +214,7 @@ class Group:
 
         Args:
             out: numbers of systems whose energy is not needed.
-            known: homogeneous parts, as for `Device.energies`.
+            known: homogeneous parts, as for `energies_of`.
             cells: before the trial, if it changes them.
         """
         systems, failed = self.systems, set(out)

@@ -41,13 +41,13 @@ CASES = {
 def test_it_is_that_of_a_full_evaluation(case):
     atoms, limits = CASES[case]
     engine = Engine(atoms, ARGON + AxilrodTeller(NU, **limits), backend="cpu")
-    energy, pairs = engine.device.energy(), Engine(atoms, ARGON, backend="cpu").evaluate().energy
+    energy, pairs = engine.systems.energies()[0][0], Engine(atoms, ARGON, backend="cpu").evaluate().energy
     assert engine.evaluate().energy == pytest.approx(energy, rel=1e-14, abs=1e-14)
     assert abs(energy - pairs) > 1e-7
     # Neither the forces before it nor the order of the atoms in memory show.
-    assert engine.device.energy() == energy
+    assert engine.systems.energies()[0][0] == energy
     other = Engine(atoms, engine.forcefield, skin=2.5, backend="cpu")
-    assert other.device.energy() == energy
+    assert other.systems.energies()[0][0] == energy
 
 
 def test_forces_behind_it_are_those_of_the_positions():
@@ -56,7 +56,7 @@ def test_forces_behind_it_are_those_of_the_positions():
     forces = engine.forces()
     moved = atoms.positions + 0.1 * np.sin(np.arange(210.0)).reshape(70, 3)
     engine.set_state(positions=moved)
-    engine.device.energy()
+    engine.systems.energies()
     assert np.abs(engine.forces() - forces).max() > 1e-5
     fresh = Engine(Atoms(atoms.symbols, moved), engine.forcefield, backend="cpu")
     np.testing.assert_array_equal(engine.forces(), fresh.forces())

@@ -88,7 +88,7 @@ def measure(atoms: Any, forcefield: Any, seconds: float) -> dict[str, Any]:
         found[f"{kind}_acceptance"] = chain.moves.acceptance
     chain.compare()
     found["energy_seconds"] = least(
-        lambda: chain.device.energy() if any_energy_costs_less(chain) else evaluate(chain), seconds
+        lambda: chain.find_energy() if any_energy_costs_less(chain) else evaluate(chain), seconds
     )
     found["evaluation_seconds"] = least(lambda: evaluate(chain), seconds)
     for name in ("energy", "evaluation"):
