@@ -2,8 +2,8 @@
 
     python -m validation.everyday --before ../before
 
-A case is a few commands, as a user types them. The JSON has the answer of each checkout: the last line that
-is printed.
+A case of `cases.toml` is a few commands, as a user types them. The JSON has the answer of each checkout: the
+last line that is printed.
 """
 
 import os
@@ -15,9 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from validation import common
-from validation.everyday import foreign, potentials, runs, work
-from validation.everyday.cases import Case
 
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+LIST = Path(__file__).with_name("cases.toml")
 LONGEST = 240
 """Characters of an answer that are kept."""
 
@@ -34,24 +38,27 @@ def main() -> None:
         checkouts["before"] = options.before.resolve()
     report: dict[str, Any] = {**common.provenance(), "results": []}
     rows = []
-    for case in (*potentials.CASES, *runs.CASES, *work.CASES, *foreign.CASES):
-        if not any(part in case.name for part in options.cases):
+    written = tomllib.loads(LIST.read_text(encoding="utf-8"))
+    for case in written["case"]:
+        name, expected = case["name"], case["answer"]
+        if not any(part in name for part in options.cases):
             continue
-        found: dict[str, Any] = {"case": case.name, "expected": case.answer}
+        script = "".join(written["pieces"][piece] for piece in case.get("begin", ())) + case["script"]
+        found: dict[str, Any] = {"case": name, "expected": expected}
         for which, checkout in checkouts.items():
-            answer = answer_of(case, checkout)
-            found[which] = {"answer": answer[:LONGEST], "right": re.search(case.answer, answer) is not None}
+            answer = answer_of(script, checkout)
+            found[which] = {"answer": answer[:LONGEST], "right": re.search(expected, answer) is not None}
         report["results"].append(found)
-        rows.append((case.name, *(found[which]["right"] for which in checkouts)))
-        print(f"{case.name}: {found['now']['answer']}", flush=True)
+        rows.append((name, *(found[which]["right"] for which in checkouts)))
+        print(f"{name}: {found['now']['answer']}", flush=True)
         common.write_json(options.out, report)
     print(common.table(rows, ("case", *checkouts)))
     wrong = [row[0] for row in rows if not row[1]]
     sys.exit(f"{len(wrong)} of {len(rows)} cases are wrong" if wrong else 0)
 
 
-def answer_of(case: Case, checkout: Path) -> str:
-    """The last line that a case prints with the taichimd of a checkout."""
+def answer_of(script: str, checkout: Path) -> str:
+    """The last line that a script prints with the taichimd of a checkout."""
     with tempfile.TemporaryDirectory() as programs, tempfile.TemporaryDirectory() as folder:
         for name, command in (("python", ""), ("taichimd", "-m taichimd")):
             program = Path(programs) / name
@@ -65,7 +72,7 @@ def answer_of(case: Case, checkout: Path) -> str:
             "POTENTIALS": str(checkout / "potentials"),
         }
         done = subprocess.run(
-            ["bash", "-c", case.script], cwd=folder, env=environment, text=True, timeout=600,
+            ["bash", "-c", script], cwd=folder, env=environment, text=True, timeout=600,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
         )  # fmt: skip
         lines = [line.strip().replace(folder, ".") for line in done.stdout.splitlines() if line.strip()]
