@@ -75,6 +75,26 @@ class CheckpointKeeper(Observer):
         return f"the last good checkpoint is {self.path} (step {self.saved_step})"
 
 
+class SavedTogether(Observer):
+    """Saves checkpoints of all systems when it is time: after a kill they are of two steps at most.
+
+    Args:
+        going: keepers of the systems that continue, with their simulations.
+    """
+
+    totals_only = True
+
+    def __init__(self, going: Callable[[], Sequence[tuple[CheckpointKeeper, SimulatedSystem]]]) -> None:
+        self._going = going
+
+    def tick(self, simulation: SimulatedSystem) -> None:
+        """Save, if the first of them is due."""
+        going = self._going()
+        if going[0][0].due:
+            for keeper, one in going:
+                keeper.save(one)
+
+
 def note_of(keepers: Sequence[CheckpointKeeper]) -> str:
     """Where the last good checkpoints of one run, or of several runs together, are, for messages."""
     if len(keepers) == 1:

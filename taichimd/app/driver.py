@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from taichimd.app import observing
+from taichimd.app.checkpoint_keeper import SavedTogether
 from taichimd.app.job import Job, goes_on
 from taichimd.app.loop import RunResult, run_loop
 from taichimd.app.notes import faster_runtime
-from taichimd.app.observer import Observer
 from taichimd.app.output_folder import OutputFolder
 from taichimd.app.progress import ProgressObserver
 from taichimd.app.restart import (
@@ -26,7 +26,7 @@ from taichimd.app.restart import (
 from taichimd.app.run import Run
 from taichimd.app.simulation import Simulation
 from taichimd.app.summary import print_header
-from taichimd.app.supervised import Supervised, to_the_end
+from taichimd.app.supervised import to_the_end
 from taichimd.core.signals import StopRequest
 from taichimd.core.started import begin_of_command
 from taichimd.ensembles.registry import Ensemble
@@ -96,54 +96,40 @@ def run_jobs(jobs: Mapping[str, Job], console: Console) -> tuple[int, bool]:
                     begun,
                 )
             )
-        return _RunsTogether(runs, engine, console).execute()
+        return _together(runs, engine, console)
 
 
-class _RunsTogether(Observer):
-    """Runs of systems that step together, from their first report to their last file."""
+def _together(runs: Sequence[Run], engine: Any, console: Console) -> tuple[int, bool]:
+    """Step, write, report to the last file; the exit code, and whether a system has exploded."""
+    ends = [run.open() for run in runs]
+    first = runs[0]
 
-    totals_only = True
+    def stopped(number: int) -> None:
+        error, end = engine.members[number].error, ends[number]
+        end.fail(error)
+        more = "; the other systems continue" if engine.alive else ""
+        console.print(f"{error}; {end.keeper.note()}{more}", highlight=False, markup=False)
 
-    def __init__(self, runs: Sequence[Run], engine: Any, console: Console) -> None:
-        self._runs, self._engine, self._console = runs, engine, console
-        self._ends: list[Supervised] = []
-
-    def execute(self) -> tuple[int, bool]:
-        """Step, write, report; the exit code, and whether a system has exploded."""
-        self._ends = [run.open() for run in self._runs]
-        code = to_the_end(self._ends, self._console, self._step)
-        return code, len(self._engine.alive) < len(self._runs)
-
-    def _step(self, stop: StopRequest) -> RunResult:
-        runs, first = self._runs, self._runs[0]
+    def step(stop: StopRequest) -> RunResult:
         for run in runs:
             run.void_newer()
         if first.job.steps == 0:
             return RunResult(first.first_step, first.first_step, 0.0, True)
-        with ProgressObserver(self._console, first.first_step, first.last_step) as progress:
+        saved = SavedTogether(lambda: [(runs[k].keeper, runs[k].simulation) for k in engine.alive])
+        with ProgressObserver(console, first.first_step, first.last_step) as progress:
             return run_loop(
-                self._engine,
+                engine,
                 [run.watched() for run in runs],
                 first.job.steps,
                 every=first.job.settings.output.steps_between_rows,
                 should_stop=stop,
                 report_first=not first.appending,
-                of_all=(self, progress),
-                stopped=self._stopped,
+                of_all=(saved, progress),
+                stopped=stopped,
             )
 
-    def tick(self, simulation: Any) -> None:
-        """Save checkpoints of all systems when it is time: after a kill they are of two steps at most."""
-        going = [self._runs[number] for number in self._engine.alive]
-        if going[0].keeper.due:
-            for run in going:
-                run.keeper.save(run.simulation)
-
-    def _stopped(self, number: int) -> None:
-        error, end = self._engine.members[number].error, self._ends[number]
-        end.fail(error)
-        more = "; the other systems continue" if self._engine.alive else ""
-        self._console.print(f"{error}; {end.keeper.note()}{more}", highlight=False, markup=False)
+    code = to_the_end(ends, console, step)
+    return code, len(engine.alive) < len(runs)
 
 
 def folder_of(job: Job) -> OutputFolder:

@@ -164,6 +164,44 @@ class ProgressObserver(Observer):
             )
 
 
+class LineDisplay:
+    """A line that is renewed on a terminal; elsewhere plain lines every few seconds, below a head.
+
+    Args:
+        console: which decides between the two.
+        head: of the plain lines.
+        wait: seconds before the first plain line.
+    """
+
+    def __init__(self, console: Console, head: str, wait: float = 0.0) -> None:
+        self._console, self._head, self._next = console, head, time.monotonic() + wait
+        self._live = Live(console=console, refresh_per_second=4) if console.is_terminal else None
+
+    def __enter__(self) -> "LineDisplay":
+        if self._live is not None:
+            self._live.start()
+        else:
+            self._console.print(self._head, highlight=False, markup=False)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time for a line."""
+        return self._live is not None or time.monotonic() >= self._next
+
+    def show(self, renewed: str, plain: str) -> None:
+        """Renew the line, or print a plain one."""
+        if self._live is not None:
+            self._live.update(Text(renewed))
+        else:
+            self._next = time.monotonic() + PLAIN_SECONDS
+            self._console.print(plain, highlight=False, markup=False)
+
+
 class _Drift:
     """The slope of the conserved energy so far, from at most 2,000 means over equally many reports each."""
 

@@ -12,11 +12,9 @@ from typing import Any
 import ase.io
 from ase import Atoms
 from rich.console import Console
-from rich.live import Live
 from rich.table import Table
-from rich.text import Text
 
-from taichimd.app.progress import PLAIN_SECONDS
+from taichimd.app.progress import LineDisplay
 from taichimd.app.summary import print_rows
 from taichimd.core.errors import OutputError, TaichimdError
 from taichimd.core.signals import StopRequest
@@ -30,6 +28,8 @@ from taichimd.system.constraints import fixed_atoms
 
 NOT_CONVERGED = 1
 """Exit code of a relaxation that ran out of steps."""
+HEAD = f"{'step':>7} {'energy (eV)':>20} {'fmax (eV/Å)':>12} {'P (GPa)':>10} {'V (Å³)':>12}"
+"""Of the lines that are printed."""
 COLUMNS = ("step", "energy_eV", "fmax_eV_per_A", "pressure_GPa", "volume_A3")
 """Of relax.csv: a row for each look, at full precision; what is not defined is an empty field."""
 
@@ -84,41 +84,6 @@ def jobs_of(
         notes += unused_charges(atoms)
         jobs.append(RelaxJob(structure, potential, atoms, settings, own, overwrite, notes))
     return jobs
-
-
-class Display:
-    """A live line on a terminal, plain lines elsewhere."""
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._live = Live(console=console, refresh_per_second=4) if console.is_terminal else None
-        self._printed = -PLAIN_SECONDS
-
-    def __enter__(self) -> "Display":
-        if self._live is not None:
-            self._live.start()
-        else:
-            self._print(f"{'step':>7} {'energy (eV)':>20} {'fmax (eV/Å)':>12} {'P (GPa)':>10} {'V (Å³)':>12}")
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        if self._live is not None:
-            self._live.stop()
-
-    def _print(self, line: str) -> None:
-        self._console.print(line, highlight=False, markup=False)
-
-    def show(self, row: Row) -> None:
-        """Refresh, or print a line if it is time."""
-        if self._live is not None:
-            pressure = "" if row.pressure is None else f" · {row.pressure:.4g} GPa"
-            line = f"step {row.step:,} · {row.energy:.8g} eV · fmax {row.fmax:.3g} eV/Å{pressure}"
-            self._live.update(Text(line))
-        elif time.monotonic() - self._printed >= PLAIN_SECONDS:
-            self._printed = time.monotonic()
-            pressure = "-" if row.pressure is None else f"{row.pressure:.4f}"
-            volume = "-" if row.volume is None else f"{row.volume:.3f}"
-            self._print(f"{row.step:>7} {row.energy:>20.8f} {row.fmax:>12.3e} {pressure:>10} {volume:>12}")
 
 
 class Results:
@@ -204,7 +169,7 @@ def run_relax_jobs(jobs: Sequence[RelaxJob], console: Console) -> tuple[int, lis
     def on_row(row: Row) -> None:
         results[row.system].on_row(row)
         latest[row.system] = row
-        display.show(row if len(jobs) == 1 else _of_all(list(latest.values())))
+        _show(display, list(latest.values()))
 
     with ExitStack() as stack:
         for job in jobs:
@@ -212,7 +177,7 @@ def run_relax_jobs(jobs: Sequence[RelaxJob], console: Console) -> tuple[int, lis
             check_folder(job)
         _print_notes(console, jobs)
         try:
-            with StopRequest() as stop, Display(console) as display:
+            with StopRequest() as stop, LineDisplay(console, HEAD) as display:
                 if len(jobs) == 1:
                     found = [relax(first.atoms, first.potential, **settings, on_row=on_row, should_stop=stop)]
                 else:
@@ -236,6 +201,19 @@ def run_relax_jobs(jobs: Sequence[RelaxJob], console: Console) -> tuple[int, lis
     if all(report["converged"] for report in reports):
         return 0, reports
     return (NOT_CONVERGED if stop.received is None else 128 + stop.received), reports
+
+
+def _show(display: LineDisplay, rows: Sequence[Row]) -> None:
+    """Show the latest rows, if it is time."""
+    if not display.due:
+        return
+    row = rows[0] if len(rows) == 1 else _of_all(rows)
+    pressure = "" if row.pressure is None else f" · {row.pressure:.4g} GPa"
+    renewed = f"step {row.step:,} · {row.energy:.8g} eV · fmax {row.fmax:.3g} eV/Å{pressure}"
+    pressure = "-" if row.pressure is None else f"{row.pressure:.4f}"
+    volume = "-" if row.volume is None else f"{row.volume:.3f}"
+    plain = f"{row.step:>7} {row.energy:>20.8f} {row.fmax:>12.3e} {pressure:>10} {volume:>12}"
+    display.show(renewed, plain)
 
 
 def _print_notes(console: Console, jobs: Sequence[RelaxJob]) -> None:

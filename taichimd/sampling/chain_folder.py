@@ -2,21 +2,21 @@
 
 import time
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from taichimd.app.checkpoint_keeper import CheckpointKeeper, note_of
+from taichimd.app.checkpoint_keeper import CheckpointKeeper
 from taichimd.app.job import same_path
-from taichimd.app.loop import RunResult
-from taichimd.app.observer import Observer
+from taichimd.app.loop import RunResult, Watched
 from taichimd.app.output_folder import OutputFolder
 from taichimd.app.outputs import RunFiles, dropped_from
 from taichimd.app.restart import changes_of_machine
 from taichimd.app.saving import state_of
 from taichimd.app.simulated_system import SimulatedSystem
 from taichimd.app.simulation import Simulation
+from taichimd.app.supervised import Supervised
 from taichimd.core.errors import CheckpointError, OutputError, TaichimdWarning
 from taichimd.io.checkpoint import Checkpoint
 from taichimd.io.potential import differences
@@ -83,6 +83,16 @@ class ChainFolder:
             self.folder.checkpoint, self._checkpoint, self.files.sync, self.settings.checkpoint_interval,
             self.first_step if self.appending else None,
         )  # fmt: skip
+
+    def open(self, finish: Callable[[str, RunResult], Any]) -> Supervised:
+        """Write the first report, and a checkpoint where an older one was chosen; the run, to be ended so."""
+        self.write_report("running")
+        self.void_newer()
+        return Supervised(self.simulation, self.files, self.keeper, finish, self.fail)
+
+    def watched(self) -> Watched:
+        """The chain with what looks at it."""
+        return Watched(self.simulation, (*self.files.observers, self.keeper))
 
     def fail(self, reason: str) -> None:
         """Write run.json of a run that an error has ended; without room for a checkpoint nothing is left."""
@@ -181,56 +191,6 @@ def nothing_left(chains: Sequence[ChainFolder]) -> Iterator[None]:
             if not one.appending:
                 one.folder.clear()
         raise
-
-
-class Folders(Observer):
-    """Files and checkpoints of all chains of a run, as `to_the_end` takes those of one."""
-
-    def __init__(self, chains: list[ChainFolder]) -> None:
-        self.chains = chains
-        self.observers = [_Of(one, file) for one in chains for file in one.files.observers]
-
-    def open(self) -> None:
-        """Write first reports, and checkpoints where older ones were chosen."""
-        for one in self.chains:
-            one.write_report("running")
-            one.void_newer()
-
-    def report(self, simulation: SimulatedSystem, thermo: Any) -> None:
-        """As `CheckpointKeeper`."""
-        if self.chains[0].keeper.saved_step is None:
-            self.save(simulation)
-
-    def tick(self, simulation: SimulatedSystem) -> None:
-        """Save all when it is time: checkpoints of one run are of one sweep."""
-        if self.chains[0].keeper.due:
-            self.save(simulation)
-
-    def save(self, simulation: SimulatedSystem) -> None:
-        """Save now."""
-        for one in self.chains:
-            one.keeper.save(one.simulation)
-
-    def note(self) -> str:
-        """Where the last good checkpoints are, for messages."""
-        return note_of([one.keeper for one in self.chains])
-
-    def close(self) -> None:
-        """Close all files, whatever happens to one."""
-        with ExitStack() as stack:
-            for one in self.chains:
-                stack.callback(one.files.close)
-
-
-class _Of(Observer):
-    """Tells an observer of its own chain."""
-
-    def __init__(self, chain: ChainFolder, observer: Any) -> None:
-        self._chain, self._observer, self.every = chain, observer, observer.every
-
-    def report(self, simulation: SimulatedSystem, thermo: Any) -> None:
-        """See `Observer`."""
-        self._observer.report(self._chain.simulation, self._chain.chain.thermo())
 
 
 def _chain_of(own: ChainJob, forcefield: Any) -> MonteCarlo:

@@ -3,21 +3,22 @@
 import os
 import shlex
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
+from taichimd.app.checkpoint_keeper import SavedTogether
 from taichimd.app.job import goes_on
-from taichimd.app.loop import RunResult
+from taichimd.app.loop import RunResult, run_loop
 from taichimd.app.output_folder import OutputFolder
-from taichimd.app.simulation import Simulation
 from taichimd.app.summary import print_stopped
-from taichimd.app.supervised import Supervised, to_the_end
+from taichimd.app.supervised import to_the_end
 from taichimd.app.trust import more_to_go_on
 from taichimd.core.signals import StopRequest
 from taichimd.io.lock import locked
-from taichimd.sampling.chain_folder import ChainFolder, Folders, nothing_left
+from taichimd.sampling.chain_folder import ChainFolder, nothing_left
 from taichimd.sampling.prepare import CHECKPOINT, MCJob
 from taichimd.sampling.progress import SweepProgress
 from taichimd.sampling.shown import print_header, print_summary
@@ -55,26 +56,15 @@ def _run(job: MCJob, chains: list[ChainFolder], console: Console) -> int:
     with nothing_left(chains):
         for one in chains:
             one.prepare()
-    first = chains[0]
-    engine: Any = first.chain
+    first, reports = chains[0], list[dict[str, Any]]()
+    stepper: Any = first.chain
     if len(chains) > 1:
-        engine = Chains([one.chain for one in chains], job.exchange, job.rungs)
-    simulation, folders = Simulation.from_engine(engine, timestep=1.0), Folders(chains)
-    with nothing_left(chains):
-        folders.open()
+        stepper = Chains([one.chain for one in chains], job.exchange, job.rungs)
 
-    def step(stop: StopRequest) -> RunResult:
-        with SweepProgress(console, first.first_step, first.last_step) as progress:
-            return simulation.run(
-                job.steps,
-                every=first.settings.every or 1,
-                observers=(*folders.observers, folders, progress),
-                should_stop=stop,
-                report_first=not first.appending,
-            )
-
-    def finish(reason: str, result: RunResult) -> None:
-        reports = [one.write_report(reason, result, len(chains)) for one in chains]
+    def finish(one: ChainFolder, reason: str, result: RunResult) -> None:
+        reports.append(one.write_report(reason, result, len(chains)))
+        if one is not chains[-1]:
+            return
         print_summary(console, reports, [one.folder for one in chains])
         if reason != "finished":
             whole = Path(first.settings.output)
@@ -83,9 +73,19 @@ def _run(job: MCJob, chains: list[ChainFolder], console: Console) -> int:
             command += more_to_go_on(first.settings.potential)
             print_stopped(console, reason, result.last_step, first.last_step, command)
 
-    def failed(reason: str) -> None:
-        for one in chains:
-            one.fail(reason)
+    def step(stop: StopRequest) -> RunResult:
+        saved = SavedTogether(lambda: [(one.keeper, one.simulation) for one in chains])
+        with SweepProgress(console, first.chain, first.first_step, first.last_step) as progress:
+            return run_loop(
+                stepper,
+                [one.watched() for one in chains],
+                job.steps,
+                every=first.settings.every or 1,
+                should_stop=stop,
+                report_first=not first.appending,
+                of_all=(saved, progress),
+            )
 
-    run = Supervised(simulation, folders, folders, finish, failed)  # type: ignore[arg-type]
-    return to_the_end([run], console, step)
+    with nothing_left(chains):
+        runs = [one.open(partial(finish, one)) for one in chains]
+    return to_the_end(runs, console, step)

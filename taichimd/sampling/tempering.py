@@ -12,7 +12,6 @@ Phys. 7, 3910 (2005), doi:10.1039/b509983h.
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
 
 from taichimd.core import units
 from taichimd.core.errors import CapacityError, TaichimdWarning
@@ -29,8 +28,6 @@ MAX_ATOMS = 300_000
 
 class Chains:
     """Chains that are sampled side by side: in one group where that is possible and fits, else in turn.
-
-    What it has besides is that of the first chain.
 
         >>> from ase.build import bulk
         >>> from taichimd.sampling.chain import MonteCarlo
@@ -61,8 +58,13 @@ class Chains:
                 stacklevel=2,
             )
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.chains[0], name)
+    @property
+    def step(self) -> int:
+        """Sweeps done, of all chains."""
+        return self.chains[0].step
+
+    def recorder(self) -> None:
+        """None: totals are reported at once."""
 
     def advance(self, n_steps: int, timestep: float = 1.0) -> None:
         """So many sweeps of all chains. Exchanges come before a sweep: checkpoints have not seen them."""

@@ -107,31 +107,16 @@ def group_baths(
     what = "fixed or moved" if moved.any() else "fixed"
     if moved.any():
         fixed = moved if fixed is None else fixed | moved
-    for number, one in enumerate(acting or ()):
-        if isinstance(one, Drive | GroupDrive):
-            continue
-        if isinstance(one, GroupBath):
-            bath = one
-        else:
-            _check_kind(one)
-            name = groups.name_of(one.on, number)
-            called = f"{_called(one)} on={one.on!r}" if isinstance(one.on, str) else name
-            bath = GroupBath(name, one, groups.atoms_of(one.on, called))
+    given = [(k, one) for k, one in enumerate(acting or ()) if not isinstance(one, Drive | GroupDrive)]
+    for number, one in given:
+        bath = one if isinstance(one, GroupBath) else _looked_up(one, number, groups)
         if bath.name in (other.name for other in found):
             raise SettingsError(
                 f"two baths are called {bath.name}; give each group a name of its own in groups={{...}}"
             )
         if fixed is not None and fixed[bath.atoms].any():
-            kept = bath.atoms[~fixed[bath.atoms]]
-            remarks.append(
-                f"the bath {bath.name} leaves {len(bath.atoms) - len(kept)} {what} atoms out, of "
-                f"{len(bath.atoms)}"
-            )
-            if not len(kept):
-                raise SettingsError(
-                    f"group {bath.name}: all its atoms are {what}; a bath needs atoms that move"
-                )
-            bath = GroupBath(bath.name, bath.what, kept)
+            bath, remark = _of_free_atoms(bath, fixed, what)
+            remarks.append(remark)
         twice = bath.atoms[bath_of[bath.atoms] >= 0]
         if len(twice):
             other = found[bath_of[twice[0]]].name
@@ -147,6 +132,24 @@ def group_baths(
         bath_of[bath.atoms] = len(found)
         found.append(bath)
     return [*found, *drives], remarks
+
+
+def _looked_up(one: Any, number: int, groups: Groups) -> GroupBath:
+    """A thermostat or source with the atoms of its group."""
+    _check_kind(one)
+    name = groups.name_of(one.on, number)
+    called = f"{_called(one)} on={one.on!r}" if isinstance(one.on, str) else name
+    return GroupBath(name, one, groups.atoms_of(one.on, called))
+
+
+def _of_free_atoms(bath: GroupBath, held: NDArray[np.bool_], what: str) -> tuple[GroupBath, str]:
+    """The bath without atoms that are held, and a remark."""
+    kept = bath.atoms[~held[bath.atoms]]
+    if not len(kept):
+        raise SettingsError(f"group {bath.name}: all its atoms are {what}; a bath needs atoms that move")
+    lost = len(bath.atoms) - len(kept)
+    remark = f"the bath {bath.name} leaves {lost} {what} atoms out, of {len(bath.atoms)}"
+    return GroupBath(bath.name, bath.what, kept), remark
 
 
 def _called(one: Any) -> str:
