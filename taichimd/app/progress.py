@@ -1,6 +1,7 @@
 """What a user sees while a run continues: a live bar, plain lines (80 columns), a line of a notebook."""
 
 import time
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.console import Console, Group
@@ -15,6 +16,9 @@ from taichimd.app.simulated_system import SimulatedSystem
 from taichimd.estimators.average import MIN_INDEPENDENT
 from taichimd.estimators.slope import slope_of
 from taichimd.program.results import Thermo
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 PLAIN_SECONDS = 5.0
 """Least time between plain lines, so that a log of a long run stays short."""
@@ -177,7 +181,7 @@ class LineDisplay:
         self._console, self._head, self._next = console, head, time.monotonic() + wait
         self._live = Live(console=console, refresh_per_second=4) if console.is_terminal else None
 
-    def __enter__(self) -> "LineDisplay":
+    def __enter__(self) -> "Self":
         if self._live is not None:
             self._live.start()
         else:

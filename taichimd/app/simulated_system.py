@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from ase import Atoms
@@ -17,6 +17,8 @@ from taichimd.system.constraints import fix
 from taichimd.system.groups import Numbers
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from taichimd.program.system import System
 
 
@@ -42,7 +44,7 @@ class SimulatedSystem(NotCopied):
         self._terms: Any = None
 
     @classmethod
-    def from_engine(cls, engine: "System", *, timestep: float | None = None) -> Self:
+    def from_engine(cls, engine: "System", *, timestep: float | None = None) -> "Self":
         """The system of an engine whose state is already set.
 
         Args:

@@ -128,3 +128,22 @@ def test_no_function_has_more_than_twelve_arguments():
                 found[f"{file.name}:{one.lineno}"] = number
     assert len(found) > 1000
     assert {name: number for name, number in found.items() if number > 12} == {}
+
+
+def test_typing_is_that_of_the_oldest_python():
+    newer = {
+        "Self",
+        "Never",
+        "LiteralString",
+        "NotRequired",
+        "Required",
+        "Unpack",
+        "assert_never",
+        "override",
+    }
+    for file in (ROOT / "taichimd").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module == "typing":
+                assert newer.isdisjoint(one.name for one in node.names), (
+                    f"{file} does not import in Python 3.10"
+                )
