@@ -94,7 +94,8 @@ def acting_of_restart(settings: RunSettings, checkpoint: Checkpoint, steps: int)
     bath = {key: value for key, value in checkpoint.bath.items() if key not in ("acting", "drives")}
     if not same_acting(settings, checkpoint):
         acting.notes.append(
-            "baths of groups and drives with other settings begin again, and conserved_eV with them"
+            "the settings of baths of groups or drives differ: their heat and work, and conserved_eV, count "
+            "from this restart"
         )
     return acting, replace(checkpoint, bath=bath)
 

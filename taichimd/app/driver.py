@@ -159,8 +159,8 @@ def check_folder(folder: OutputFolder, job: Job) -> bool:
         )
     if appending and settings.ensemble.kind.deforms and lacks(folder.thermo, DEFORMATION_COLUMNS[0]):
         job.notes.append(
-            "thermo.csv was begun without a deformation and goes on without strains: choose another --output "
-            "for them"
+            "thermo.csv was begun without a deformation and continues without strains: choose another "
+            "--output for them"
         )
     return appending
 

@@ -144,7 +144,7 @@ class Observations(Sampler):
             CheckpointError: it is damaged.
         """
         if saved_plan(saved) != self.plan:
-            raise AnalysisError("observations of another plan cannot be continued")
+            raise AnalysisError("observations with a different plan cannot be continued")
         try:
             self._load(saved)
         except CheckpointError as error:

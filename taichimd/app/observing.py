@@ -82,7 +82,7 @@ def plan_of_restart(
     plan = plan_of(settings, begin, last - begin)
     if saved is None or plan is None:
         return plan, []
-    return plan, [f"observations start again at step {begin:,}: another length or other settings"]
+    return plan, [f"observations start again at step {begin:,}: length or settings differ"]
 
 
 def check(plan: Plan | None, atoms: Atoms, forcefield: Any) -> None:

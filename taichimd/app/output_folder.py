@@ -95,7 +95,7 @@ class OutputFolder:
             if file != self.trajectory and file.exists():
                 own = next(name for name, there in _FILES.items() if there == file.name)
                 raise OutputError(
-                    f"{file} is there: frames = {self.frames} cannot continue with it; give --frames {own}, "
+                    f"{file} exists: frames = {self.frames} cannot continue it; give --frames {own}, "
                     "or another --output"
                 )
 

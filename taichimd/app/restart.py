@@ -56,7 +56,7 @@ def _checked(path: str | Path, saved: Mapping[str, Any]) -> dict[str, Any]:
         own = by_option(saved)
         settings = RunSettings.of(own).record()
     except SettingsError as error:
-        raise CheckpointError(f"checkpoint {path} is damaged or of another version: {error}") from None
+        raise CheckpointError(f"checkpoint {path} is damaged or from a different version: {error}") from None
     missing = [name for name in _NEEDED if name not in own]
     if missing:
         raise CheckpointError(
@@ -128,8 +128,8 @@ def redrawn(checkpoint: Checkpoint, settings: RunSettings, steps: int) -> tuple[
         temperature += done * (ensemble.final_temperature - temperature)
     velocities = maxwell_boltzmann(checkpoint.masses, temperature, ensemble.seed, checkpoint.fixed)
     note = (
-        f"velocities are drawn again at {temperature:g} K, seed {ensemble.seed}: baths and conserved_eV "
-        "begin again, and drifts count from here"
+        f"new velocities are drawn at {temperature:g} K, seed {ensemble.seed}: thermostats and barostats are "
+        "reset, and conserved_eV and the drift count from here"
     )
     acting = [{k: v for k, v in one.items() if k not in STATE} for one in checkpoint.bath.get("acting", [])]
     bath: dict[str, Any] = {"acting": acting} if acting else {}
@@ -277,14 +277,14 @@ def check_same_potential(settings: RunSettings, checkpoint: Checkpoint, forcefie
             f"checkpoint {path} is of an earlier version, which recorded too little of its potential to tell "
             f"whether it is {shown}; {new_run}"
         )
-    another = f"checkpoint {path} was made with another potential than {shown}"
+    another = f"checkpoint {path} was made with a different potential than {shown}"
     try:
         potential = forcefield.describe(checkpoint.symbols)
     except MissingParameterError as error:
-        raise CheckpointError(f"{another}: {error}; give the one of before, or none") from None
+        raise CheckpointError(f"{another}: {error}; give the potential of the checkpoint, or none") from None
     if checkpoint.potential_hash == potential["fingerprint"]:
         moved = in_another_order(checkpoint.potential, potential)
-        return ["potentials are added up in another order: last digits may differ"] if moved else []
+        return ["potentials are added up in a different order: last digits may differ"] if moved else []
     raise CheckpointError(
         f"{another}: {differences(checkpoint.potential, potential)}; give the same one, or {new_run}"
     )

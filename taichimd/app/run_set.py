@@ -209,8 +209,8 @@ class RunSet:
                 )
             if own != one.flags:
                 raise OutputError(
-                    f"{self.folder / one.name} is a run of other settings; give --overwrite to replace all "
-                    "runs there, or another --output"
+                    f"{self.folder / one.name} has a run with different settings; give --overwrite to "
+                    "replace all runs there, or another --output"
                 )
 
     def _output(self, spec: RunSpec) -> OutputFolder:

@@ -186,9 +186,7 @@ def start_from(
     remarks += potential.remarks_on_timestep(settings.run.timestep, checkpoint.symbols)
     remarks += rested + new_bath(settings, checkpoint) + changes_of_machine(checkpoint, engine)
     if checkpoint.observed:
-        remarks.append(
-            "what the run observes does not continue in Python; with taichimd run --restart it does"
-        )
+        remarks.append("observations (--observe) continue only with taichimd run --restart, not in Python")
     for remark in remarks:
         warnings.warn(printable(remark), TaichimdWarning, stacklevel=3)
     account = Account(first_energy(settings, checkpoint), counted_from(settings, checkpoint))

@@ -115,7 +115,7 @@ def _in_processes(sweep: Sweep, n: int, all_of: RunSet, console: Console) -> int
     logs = [all_of.folder / f"part-{k + 1}.log" for k in range(n)]
     with locked(all_of.folder, tell=teller(console)):
         all_of.write()
-    console.print(f"{n} processes; what they say is in {all_of.folder}/part-*.log", highlight=False)
+    console.print(f"{n} processes; their output is in {all_of.folder}/part-*.log", highlight=False)
     children = [_start(replace(sweep, part=f"{k + 1}/{n}"), k, n, log) for k, log in enumerate(logs)]
     stopped = None
     with StopRequest() as stop:

@@ -71,7 +71,7 @@ def check_trusted(
     changed = [file for file, before in files.items() if before is None or digest(file) != before]
     if changed:
         raise CheckpointError(
-            f"{changed[0]} is not the file of {where} any more; look at it, and {again}, if it is yours"
+            f"{changed[0]} has changed since {where} was written; look at it, and {again}, if it is yours"
         )
 
 

@@ -50,7 +50,8 @@ def _turns_over(parsed: PairFile) -> list[str]:
         u = row["A"] * np.exp((row.get("sigma", 0.0) - r) / row["rho"]) - row["C"] / r**6
         top = int(np.argmax(u))
         found.append(
-            f"{'-'.join(pair)} falls without end inside {r[top]:.3g} angstrom, where it has {u[top]:.3g} eV; "
-            "hot atoms may get there: add a repulsion, as zbl in a second .pair file"
+            f"the energy of {'-'.join(pair)} goes to minus infinity below {r[top]:.3g} angstrom, where it "
+            f"has a maximum of {u[top]:.3g} eV; hot atoms may get there: add a repulsion, such as zbl in a "
+            "second .pair file"
         )
     return found

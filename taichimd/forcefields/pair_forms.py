@@ -31,7 +31,7 @@ COULOMB = 14.399645
     reference="R. A. Buckingham, Proc. R. Soc. Lond. A 168, 264 (1938), doi:10.1098/rspa.1938.0173",
 )
 def buckingham(r, p):
-    """A exp(-r/rho) - C/r^6: at short distances it falls without end.
+    """A exp(-r/rho) - C/r^6: at short distances it goes to minus infinity.
 
     >>> from taichimd import buckingham
     >>> buckingham(A=1388.773, rho=0.362319, C=175.0, cutoff=8.0).cutoff

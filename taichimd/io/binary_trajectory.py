@@ -146,7 +146,9 @@ def cut_frames(path: Path, step: int) -> int:
         OSError,
         MemoryError,
     ):
-        raise OutputError(f"{path} is not a trajectory of this program; choose another --output") from None
+        raise OutputError(
+            f"{path} is not a trajectory that taichimd wrote; choose another --output"
+        ) from None
     with writing(path), os.fdopen(open_own(path, "r+"), "r+b") as file:
         _truncate(file, offsets)
     return kept

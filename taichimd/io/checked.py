@@ -193,7 +193,7 @@ class Member(_Record):
     @classmethod
     def _own_folder(cls, flags: dict[str, Any]) -> dict[str, Any]:
         if elsewhere := {"output", "restart", "overwrite"} & flags.keys():
-            raise ValueError(f"{min(elsewhere)} is not for a record to say")
+            raise ValueError(f"a record must not set {min(elsewhere)}")
         return flags
 
 
@@ -206,7 +206,7 @@ class Batch(_Record):
     @classmethod
     def _each_once(cls, members: list[Member]) -> list[Member]:
         if len({one.name for one in members}) < len(members):
-            raise ValueError("a name is there twice")
+            raise ValueError("a name occurs twice")
         return members
 
 

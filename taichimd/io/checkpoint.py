@@ -155,18 +155,18 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
         ) from None
     if not isinstance(meta, dict) or meta.pop("format", None) != FORMAT:
         raise CheckpointError(
-            f"checkpoint {path} has another format than {FORMAT}; use the version that wrote it"
+            f"checkpoint {path} has a format other than {FORMAT}; use the version that wrote it"
         )
     fault = fault_of(Meta, meta) or _fault_of_state(meta)
     if fault:
         raise CheckpointError(
-            f"checkpoint {path} is damaged or of another version ({fault}); use an earlier one, or the "
-            "version that wrote it"
+            f"checkpoint {path} is damaged or from a different version ({fault}); use an earlier checkpoint, "
+            "or the version that wrote it"
         )
     try:
         return Checkpoint(**meta, **_checked_arrays(arrays))
     except CheckpointError as error:
-        raise CheckpointError(f"checkpoint {path} is damaged: {error}; use an earlier one") from None
+        raise CheckpointError(f"checkpoint {path} is damaged: {error}; use an earlier checkpoint") from None
 
 
 def _fault_of_state(meta: dict[str, Any]) -> str:
@@ -220,9 +220,9 @@ def _checked_arrays(arrays: dict[str, Array]) -> dict[str, Any]:
         "turns": saved_array(arrays, _TURNS, "i", n, 3) if _TURNS in arrays else None,
     }
     if n == 0 or not ((found["numbers"] > 0) & (found["numbers"] < len(chemical_symbols))).all():
-        raise CheckpointError("numbers are no atomic numbers of one atom or more")
+        raise CheckpointError("numbers must be the atomic numbers of at least one atom")
     if not (found["masses"] > 0).all():
-        raise CheckpointError("masses are not all above 0")
+        raise CheckpointError("all masses must be above 0")
     for field_, mark in (("observed", _OBSERVED), ("states", _STATES)):
         of_field = {name: arrays[name] for name in arrays if name.startswith(mark)}
         if field_ == "states":

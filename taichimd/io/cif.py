@@ -48,8 +48,8 @@ def read_cif(path: Path, frame: int | None) -> tuple[Atoms, list[str]]:
     if frame is None and len(blocks) > 1:
         names = ", ".join(one.name for one in blocks[:5])
         notes.append(
-            f"{path.name} has {len(blocks)} data blocks with a structure ({names}); {block.name} is taken "
-            "(--from-frame takes another)"
+            f"{path.name} has {len(blocks)} data blocks with a structure ({names}); {block.name} is used "
+            "(--from-frame selects a different one)"
         )
     atoms, told = _of_block(block, path)
     return atoms, notes + told
@@ -74,13 +74,13 @@ def _blocks(path: Path) -> list[Any]:
         blocks = [block for block in parse_cif(str(path)) if block.has_structure()]
     except AssertionError:
         raise StructureError(
-            f"{where} cannot be read: no data block (data_NAME) where a CIF begins; is the file named by "
-            "its format?"
+            f"{where} cannot be read: it does not begin with a data block (data_NAME) as a CIF does; does "
+            "the file name have the right suffix?"
         ) from None
     if not blocks:
         raise StructureError(
-            f"{where} cannot be read: no data block with symbols and coordinates (_atom_site_fract_x ...) "
-            "of atoms"
+            f"{where} cannot be read: no data block has symbols and coordinates of atoms "
+            "(_atom_site_fract_x ...)"
         )
     return blocks
 
@@ -129,9 +129,8 @@ def _check_sites(block: Any, where: str) -> None:
             )
         if abs(occupancy - 1.0) > _WHOLE:
             raise StructureError(
-                f"{where}: site {label} is occupied by {symbol} to {occupancy:g}, not to 1; expected one "
-                "atom "
-                "on each site: make an ordered (super)cell of it first"
+                f"{where}: site {label} has the occupancy {occupancy:g} of {symbol}; expected 1: make an "
+                "ordered cell or supercell first"
             )
     groups = {str(group) for group in _column(block, "_atom_site_disorder_group", n)} - {
         "None",
@@ -141,9 +140,8 @@ def _check_sites(block: Any, where: str) -> None:
     }
     if len(groups) > 1:
         raise StructureError(
-            f"{where}: sites belong to alternative disorder groups ({', '.join(sorted(groups))}); keep one "
-            "of "
-            "them"
+            f"{where}: sites belong to alternative disorder groups ({', '.join(sorted(groups))}); keep "
+            "one of these groups"
         )
     for label, flag in zip(labels, _column(block, "_atom_site_calc_flag", n), strict=True):
         if str(flag).lower() == "dum":
@@ -187,6 +185,6 @@ def _symbol_of_label(label: str, where: str) -> str:
     found = [one for one in (letters[:2], letters[:1]) if _known(one) and one != "X"]
     if not found:
         raise StructureError(
-            f"{where}: the label {label!r} of a site begins with no element; expected a label such as Si1"
+            f"{where}: the site label {label!r} does not begin with an element; expected a label such as Si1"
         )
     return found[0]

@@ -38,7 +38,9 @@ def read_dump_frame(path: Path, frame: int | None, units: str | None) -> tuple[A
         )
     found, notes = kept[0], list(dump.notes)
     if frame is None and count > 1:
-        notes.append(f"{path.name} has {count:,} frames; the last is taken (--from-frame takes another)")
+        notes.append(
+            f"{path.name} has {count:,} frames; the last is used (--from-frame selects a different one)"
+        )
     if found.masses is None and any(kind.isdigit() for kind in found.kinds.tolist()):
         types = ", ".join(sorted(set(found.kinds.tolist()))[:5])
         raise StructureError(

@@ -78,14 +78,15 @@ def element_of(mass: float, name: str, where: str) -> Element:
         )
         if off > max(_FARTHEST, 0.06 * mass) and others:
             raise StructureError(
-                f"{where}: {name} has the mass {mass:g}, which is that of {others[0]}; correct one of them"
+                f"{where}: {name} has the mass {mass:g}, which is the mass of {others[0]}; correct one of "
+                "them"
             )
         return Element(symbol, mass)
     near = _nearest(mass)
     if len(near) > 1 and near[1][1] < 2.0 * near[0][1]:
         raise StructureError(
             f"{where}: the mass {mass:.8g} lies between {near[0][0]} and {near[1][0]}; name the element in a "
-            f"comment behind it, as in {mass:.8g} # {near[0][0]}"
+            f"comment after it, as in {mass:.8g} # {near[0][0]}"
         )
     if near:
         return Element(near[0][0], mass)
@@ -93,8 +94,8 @@ def element_of(mass: float, name: str, where: str) -> Element:
         if abs(mass - isotope) < _SAME_ISOTOPE:
             return Element(symbol, mass)
     raise StructureError(
-        f"{where}: the mass {mass:.8g} is farther than {NEAR:g} amu from every element's; name the "
-        "element of an isotope in a comment after it, as in 17.999 # O"
+        f"{where}: the mass {mass:.8g} differs by more than {NEAR:g} amu from the mass of every element; "
+        "name the element of an isotope in a comment after the mass, as in 17.999 # O"
     )
 
 

@@ -146,8 +146,8 @@ def _read(
             first = images[0]
             if not np.array_equal(image.symbols, first.symbols) or not np.array_equal(image.pbc, first.pbc):
                 raise StructureError(
-                    f"trajectory {path}: frame {count - 1} has other atoms or periodic directions than the "
-                    "first; expected the same in every frame"
+                    f"trajectory {path}: frame {count - 1} has different atoms or periodic directions than "
+                    "the first frame; expected the same in every frame"
                 )
     if not count or (images and len(images[0].symbols) == 0):
         raise StructureError(f"trajectory {path} has no atoms")
@@ -171,7 +171,9 @@ def _assembled(path: Path, images: list[Image], more: dict[str, Any], timestep: 
             raise StructureError(f"timestep: {path} does not number its frames by steps; give --interval")
         counted = np.asarray(clock) * timestep
         if times is not None and not np.allclose(np.diff(times), np.diff(counted), rtol=1e-3, atol=1e-9):
-            raise StructureError(f"timestep of {1000 * timestep:g} fs, but {path} states times; leave it out")
+            raise StructureError(
+                f"timestep of {1000 * timestep:g} fs, but {path} has its own times; leave it out"
+            )
         times = counted if times is None else times
     if columns := {image.column for image in images} - {""}:
         notes.append(

@@ -31,7 +31,7 @@ def draw_groups(atoms: Atoms, groups: Mapping[str, Numbers], path: Path) -> None
         OutputError: another format, or it cannot be written.
     """
     if path.suffix not in _FORMATS:
-        raise OutputError(f"{path}: a picture is one of {', '.join(_FORMATS)}; choose such a name")
+        raise OutputError(f"{path}: expected a name of a picture that ends in {', '.join(_FORMATS)}")
     from matplotlib.figure import Figure
 
     x = atoms.get_positions(wrap=bool(atoms.cell.rank == 3))

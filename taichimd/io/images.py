@@ -77,8 +77,8 @@ def _of_dump(
     for number, one in enumerate(dump.frames()):
         if ids is not None and not np.array_equal(one.ids if one.ids is not None else ids, ids):
             raise StructureError(
-                f"trajectory {path}: frame {number} has other atoms than the first (their ids); expected the "
-                "same in every frame"
+                f"trajectory {path}: frame {number} has different atoms (ids) than the first frame; expected "
+                "the same in every frame"
             )
         if kinds is None or not np.array_equal(one.kinds, kinds):
             kept = identified(one, elements, path)

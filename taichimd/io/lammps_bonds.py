@@ -86,8 +86,9 @@ class BondReader:
                 same = np.array_equal(frame.labels, last.labels) and np.array_equal(frame.kinds, last.kinds)
                 if not same:
                     raise StructureError(
-                        f"{self.where}: step {frame.step} has {len(frame.labels)} atoms, or atoms of other "
-                        f"types, than the {len(last.labels)} of step {last.step}; expected the same atoms"
+                        f"{self.where}: the {len(frame.labels)} atoms of step {frame.step} differ in number, "
+                        f"order or type from the {len(last.labels)} atoms of step {last.step}; expected the "
+                        "same atoms"
                     )
                 if frame.step == last.step:
                     continue  # A second run of LAMMPS repeats the last step of the first.
@@ -201,7 +202,7 @@ class BondReader:
             near = [[int(one) for one in row["neighbours"].split()] for row in rows]
             orders = [[float(one) for one in row["bond_orders"].split()] for row in rows]
             if [len(one) for one in near] != [len(one) for one in orders]:
-                raise ValueError("an atom has other numbers of neighbours and bond orders")
+                raise ValueError("an atom has different numbers of neighbours and bond orders")
             ids = np.array([int(row["atom"]) for row in rows])
             step, time = int(rows[0]["step"]), float(rows[0]["time_ps"])
         except (ValueError, TypeError, KeyError, AttributeError) as error:
@@ -282,7 +283,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
     except EOFError:
         return
     except UnicodeDecodeError:
-        raise StructureError(f"{path} is no text; expected a file of bonds or species") from None
+        raise StructureError(f"{path} is not a text file; expected a file of bonds or species") from None
     except OSError as error:
         raise StructureError(f"{path} cannot be read: {error.strerror or error}") from None
 

@@ -184,8 +184,7 @@ def _style_of(atoms: _Section, given: str | None, where: str) -> str:
         return "atomic"
     raise StructureError(
         f"{where}, line {number}: {len(words)} columns, and the line Atoms names no style; write the style "
-        "behind "
-        f"it, as in Atoms # charge, or give --atom-style ({listed})"
+        f"after Atoms, as in Atoms # charge, or give --atom-style ({listed})"
     )
 
 

@@ -71,7 +71,9 @@ def _take(path: Path, tell: Callable[[str], None] | None) -> int:
                 return _write_owner(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644), path, brief)
             except FileExistsError:
                 if path.is_symlink():
-                    raise OutputError(f"{path} is a symbolic link, and none is followed; remove it") from None
+                    raise OutputError(
+                        f"{path} is a symbolic link, which is not followed; remove it"
+                    ) from None
                 owner = _read_owner(path)
                 # Who was killed before it could say who it is leaves no word; who is about to needs a moment.
                 handle = _take_over(path, owner, brief) if owner or tries >= _TRIES // 2 else None

@@ -97,7 +97,7 @@ class NetcdfTrajectoryWriter(FrameWriter):
         if drop_from is not None and path.exists() and cut_netcdf(path, drop_from):
             self._layout = layout_of(path)
             if self._layout.record["coordinates"].shape != (len(self._symbols), 3):
-                raise OutputError(f"{path} is of another number of atoms; choose another --output")
+                raise OutputError(f"{path} has a different number of atoms; choose another --output")
         with writing(path):
             mode = "r+" if self._layout is not None else "w"
             self._file = os.fdopen(open_own(path, mode), f"{mode}b")
@@ -120,8 +120,8 @@ class NetcdfTrajectoryWriter(FrameWriter):
             if set(record.names or ()) != set(values):
                 other = ", ".join(sorted(set(record.names or ()) ^ set(values)))
                 raise OutputError(
-                    f"{self.path} has frames with other quantities ({other}): a file of this format keeps "
-                    "those of its first frame; choose another --output"
+                    f"{self.path} has frames with different quantities ({other}): all frames of this format "
+                    "have the quantities of the first frame; choose another --output"
                 )
             one = np.empty((), record)
             for name, value in values.items():
@@ -239,7 +239,9 @@ def layout_of(path: Path) -> Layout:
     try:
         return _read_header(path)[0]
     except _DAMAGED:
-        raise OutputError(f"{path} is not a trajectory of this program; choose another --output") from None
+        raise OutputError(
+            f"{path} is not a trajectory that taichimd wrote; choose another --output"
+        ) from None
 
 
 def _read_header(path: Path) -> tuple[Layout, dict[str, NDArray[Any]]]:

@@ -34,7 +34,7 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
             if len({one.filename for one in members}) < len(members):
-                raise DamagedFileError("a name is there twice")
+                raise DamagedFileError("a name occurs twice")
             if sum(one.file_size for one in members) > path.stat().st_size:
                 raise DamagedFileError("its arrays are larger than the file")
             return {one.filename.removesuffix(".npy"): _read(archive, one) for one in members}
@@ -48,7 +48,7 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
 
 def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
     if member.compress_type != zipfile.ZIP_STORED:
-        raise DamagedFileError(f"{member.filename} is packed, which this program never does")
+        raise DamagedFileError(f"{member.filename} is compressed, and taichimd never compresses")
     with archive.open(member) as file:
         version = npy.read_magic(file)
         if version not in _HEADERS:
@@ -58,7 +58,7 @@ def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
             raise DamagedFileError(f"{member.filename} holds {dtype}, expected numbers or texts")
         size = prod(shape) * dtype.itemsize
         if min(shape, default=0) < 0 or file.tell() + size != member.file_size:
-            raise DamagedFileError(f"{member.filename} is not as long as it says")
+            raise DamagedFileError(f"{member.filename} does not have the length that its header states")
         array = np.frombuffer(file.read(), dtype) if size else np.empty(0, dtype)
     return array.reshape(shape, order="F" if by_columns else "C").copy()
 
@@ -71,7 +71,7 @@ def text_of(arrays: dict[str, NDArray[Any]], name: str) -> Any:
     """
     array = arrays.get(name)
     if array is None or array.dtype.kind != "U" or array.shape != ():
-        raise DamagedFileError(f"{name} is missing, or no text")
+        raise DamagedFileError(f"{name} is missing or is not text")
     try:
         return json.loads(str(array))
     except (ValueError, RecursionError) as error:

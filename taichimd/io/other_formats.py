@@ -52,7 +52,7 @@ def read_other(path: Path, frame: int | None) -> tuple[Atoms, list[str]]:
             atoms = frames[-1]
             if len(frames) > 1:
                 notes.append(
-                    f"{path.name} has several frames; the last is taken (--from-frame takes another)"
+                    f"{path.name} has several frames; the last is used (--from-frame selects a different one)"
                 )
         else:
             if frame < -1:
@@ -126,8 +126,8 @@ def _of_poscar(path: Path, atoms: Atoms) -> list[str]:
     if not named:
         kinds = ", ".join(dict.fromkeys(atoms.get_chemical_symbols()))
         notes.append(
-            f"{path.name} has no line of elements; its first line, or a POTCAR or OUTCAR beside it, says "
-            f"{kinds}"
+            f"{path.name} has no line of elements; {kinds} come from its first line, or from a POTCAR or "
+            "OUTCAR in its folder"
         )
     behind = lines[at + len(atoms)] if len(lines) > at + len(atoms) else ""
     if behind.strip()[:1].lower() == "d" and atoms.has("momenta"):
@@ -168,9 +168,8 @@ def _of_res(path: Path, atoms: Atoms) -> list[str]:
             occupancy = factors[3] % 10 if factors[3] > 5.0 else factors[3]
             if abs(occupancy - 1.0) > 1e-3:
                 raise StructureError(
-                    f"structure file {path}, line {number}: site {words[0]} is occupied to {occupancy:g}, "
-                    "not to "
-                    "1; expected one atom on each site"
+                    f"structure file {path}, line {number}: site {words[0]} has the occupancy {occupancy:g}; "
+                    "expected 1, one atom on each site"
                 )
     return []
 

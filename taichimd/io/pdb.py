@@ -43,7 +43,7 @@ def read_pdb(path: Path, frame: int | None) -> tuple[Atoms, list[str]]:
     notes = []
     if frame is None and len(models) > 1:
         notes.append(
-            f"{path.name} has {len(models):,} models; the last is taken (--from-frame takes another)"
+            f"{path.name} has {len(models):,} models; the last is used (--from-frame selects a different one)"
         )
     atoms, told = _of_model(path, shared, models[wanted])
     return atoms, notes + told

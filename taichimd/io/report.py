@@ -112,7 +112,8 @@ def read_report(path: Path) -> dict[str, Any]:
         fault = str(error)
     if fault:
         raise OutputError(
-            f"{path} is damaged or of another program ({fault}); remove it, and its run has no history"
+            f"{path} is damaged or was not written by taichimd ({fault}); remove it, then its run has "
+            "no history"
         )
     found: dict[str, Any] = content
     return found

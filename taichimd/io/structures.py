@@ -236,8 +236,8 @@ def _no_options(options: dict[str, str | None], path: Path) -> None:
     """Refuse options that say something about LAMMPS files where the file is none."""
     for name, value in options.items():
         if value is not None:
-            of = "LAMMPS data files" if name == "atom_style" else "LAMMPS files and of columns of XYZ files"
-            raise SettingsError(f"{name} = {value}: it is of {of}, and {path} is none; leave it out")
+            of = "LAMMPS data files" if name == "atom_style" else "LAMMPS files and columns of XYZ files"
+            raise SettingsError(f"{name} = {value} is for {of}, and {path} is not such a file; leave it out")
 
 
 def _head(path: Path) -> str:

@@ -143,7 +143,8 @@ def offset_of_step(path: Path, step: int) -> int:
                 frame_step = int(comment.split(b" step=", 1)[1].split(None, 1)[0])
             except (ValueError, IndexError):
                 raise OutputError(
-                    f"{path} is not a trajectory of this program at byte {offset}; choose another --output"
+                    f"{path} is not a trajectory that taichimd wrote, at byte {offset}; choose another "
+                    "--output"
                 ) from None
             if frame_step >= step:
                 return offset

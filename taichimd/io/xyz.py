@@ -75,7 +75,9 @@ def read_xyz(path: Path, frame: int | None, units: str | None) -> tuple[Atoms, l
     start, lines = kept[0]
     notes = []
     if frame is None and frames > 1:
-        notes.append(f"{path.name} has {frames:,} frames; the last is taken (--from-frame takes another)")
+        notes.append(
+            f"{path.name} has {frames:,} frames; the last is used (--from-frame selects a different one)"
+        )
     lines, masses, told = _with_symbols(lines, start, where, path.name)
     notes += told
     with warnings.catch_warnings():
@@ -201,7 +203,7 @@ class _Names:
     def _of_number(self, word: str, here: str) -> str:
         if self._lammps:
             raise StructureError(
-                f"{self._where}: LAMMPS wrote numbers of atom types in the place of elements; write the file "
+                f"{self._where}: LAMMPS wrote numbers of atom types instead of elements; write the file "
                 "with dump_modify ID element Si O ..., one element for each type"
             )
         if not 0 < int(word) < len(chemical_symbols):

@@ -42,10 +42,10 @@ def accepted(forcefield: Any, precision: str, decomposition: str, driven: bool) 
             'potential matrix_precision="float32" for less memory'
         )
     if names and decomposition == TUPLE:
-        raise SettingsError(f'decomposition "{TUPLE}": {names[0]} does without lists of tuples; leave it out')
+        raise SettingsError(f'decomposition "{TUPLE}": {names[0]} has no lists of tuples; leave it out')
     if len(names) > 1:
         raise SettingsError(
-            f"a sum of {names[0]} and {names[1]}: the charges follow from one of them only; leave one out"
+            f"a sum of {names[0]} and {names[1]}: only one potential of a sum can have charges; leave one out"
         )
     return found
 

@@ -195,7 +195,7 @@ def _symbols(elements: Iterable[str] | None) -> list[str]:
     symbols = [label for label in labels if is_symbol(label)]
     if labels and not symbols:
         raise ParameterFileError(
-            f"the potential's labels {', '.join(labels)} are not chemical symbols, and so no species"
+            f"the labels {', '.join(labels)} of the potential are not chemical symbols; expected elements"
         )
     return symbols
 

@@ -200,7 +200,7 @@ def check_ghosts_do(forcefield: ForceField) -> None:
     forcefield.check_compiled("several processes")
     if forcefield.charged:
         raise SettingsError(
-            f"{name}: charges follow from all atoms together, not from those of one process and its ghosts; "
+            f"{name}: charges depend on all atoms, not only on the atoms and ghosts of one process; "
             "use a potential without charges, or taichimd run"
         )
     if forcefield.cutoff == inf:
@@ -218,8 +218,8 @@ def reach_of(bound: Bound) -> float:
         program = terms.passes.function
         if program.state:
             raise SettingsError(
-                f"{bound.name}: its atoms keep {', '.join(program.state)} from step to step, which does not "
-                "go with an atom to another process; use taichimd run"
+                f"{bound.name}: its atoms keep {', '.join(program.state)} from step to step, and an atom "
+                "that moves to another process would lose it; use taichimd run"
             )
         sums = sum(one.kind == NEIGHBOUR_SUM for one in program.passes)
         return float((1 + sums) * bound.cutoffs.max())

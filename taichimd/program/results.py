@@ -161,6 +161,6 @@ def _cure(engine: Any, atom: int | None) -> str:
         k = int(np.argmin(np.where(np.isin(i, i if atom is None else atom), r, np.inf)))
         return (
             f"atoms {i[k]} and {j[k]} are {r[k]:.3g} angstrom apart: look for overlapping atoms, or lengths "
-            "in another unit"
+            "in a different unit"
         )
-    return "look for overlapping atoms, or lengths in another unit"
+    return "look for overlapping atoms, or lengths in a different unit"

@@ -126,7 +126,8 @@ class Systems(NotCopied):
                 self._check(atoms, many_body)
                 if getattr(ensemble, "on", None) is not None:
                     raise SettingsError(
-                        f"ensemble = {type(ensemble).__name__}(..., on=...): baths of groups go into acting"
+                        f"ensemble = {type(ensemble).__name__}(..., on=...): give a bath of a group as "
+                        "acting=[...]"
                     )
                 if all_pairs:
                     check_all_pairs_of(ensemble.moves_cell, driving_force)

@@ -133,7 +133,9 @@ def triple_energy(
     kinds = np.array([species.index(symbol) for symbol in symbols], np.int32)
     if term.enumeration == MATRIX:
         if processes is not None and processes.Get_size() > 1:
-            raise SettingsError("enumeration matrix is for one process; use all-triples for several")
+            raise SettingsError(
+                "enumeration matrix runs in one process only; use all-triples for several processes"
+            )
         check_triples(len(atoms))
         _check_extent(atoms.positions)
         return energy_by_products(atoms.positions, term.strengths(species), kinds, start(backend))

@@ -57,7 +57,7 @@ class ChainFolder:
         if (checkpoint := own.checkpoint) is not None:
             if checkpoint.potential_hash != self.potential["fingerprint"]:
                 raise CheckpointError(
-                    f"checkpoint {self.settings.restart} was made with another potential than "
+                    f"checkpoint {self.settings.restart} was made with a different potential than "
                     f"{' + '.join(each(self.settings.potential or ''))}: "
                     f"{differences(checkpoint.potential, self.potential)}; give the same one or none, or "
                     f"start a new run from it: taichimd mc {self.settings.restart}, with --potential, "

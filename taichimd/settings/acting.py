@@ -84,23 +84,25 @@ class ActingSettings(Settings, topic="acting"):
         None, 'Constant power (eV/ps) into a group, such as "hot:power=0.5"; may be repeated; or none'
     )
     force: types.Texts = setting(
-        None, 'A force (eV/Å) on each atom of a group: "tip:force=0,0,0.05"; several times; or none'
+        None, 'A force (eV/Å) on each atom of a group: "tip:force=0,0,0.05"; may be repeated; or none'
     )
     spring: types.Texts = setting(
-        None, 'Springs (eV/Å^2) on a group: "base:constant=2"; several times; or none'
+        None, 'Springs (eV/Å^2) on a group: "base:constant=2"; may be repeated; or none'
     )
     wall: types.Texts = setting(
-        None, 'A wall, by the side where atoms stay: "room=z > 0"; several times; or none'
+        None, 'A wall, by the side where atoms stay: "room=z > 0"; may be repeated; or none'
     )
     indenter: types.Texts = setting(
-        None, 'An indenter: "shape=sphere,centre=20,20,60,radius=15"; several times; or none'
+        None, 'An indenter: "shape=sphere,centre=20,20,60,radius=15"; may be repeated; or none'
     )
     move: types.Texts = setting(
-        None, 'A group that moves at a velocity (Å/ps): "top:velocity=0.5,0,0"; several times; or none'
+        None, 'A group that moves at a velocity (Å/ps): "top:velocity=0.5,0,0"; may be repeated; or none'
     )
-    drag: types.Texts = setting(None, 'Friction on a group: "film:coupling_time=1ps"; several times; or none')
+    drag: types.Texts = setting(
+        None, 'Friction on a group: "film:coupling_time=1ps"; may be repeated; or none'
+    )
     momentum: types.Texts = setting(
-        None, 'Removal of momentum every so many steps: "every=100"; several times; or none'
+        None, 'Removal of momentum every so many steps: "every=100"; may be repeated; or none'
     )
 
     @property

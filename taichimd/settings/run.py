@@ -95,10 +95,10 @@ class EnsembleSettings(Settings, topic="ensemble"):
         None, "Deform the cell: rates of its lengths; a barostat may have the other axes (--cell-axes)"
     )
     shear: types.Shear = setting(
-        None, "Deform the cell: shear rates, xy is du_x/dy; SLLOD unless --remap says so"
+        None, "Deform the cell: shear rates, xy is du_x/dy; with SLLOD unless --remap is positions"
     )
     strain_rate: Literal["engineering", "true"] = setting(
-        "engineering", "Whether rates of lengths are of the first or of the present length"
+        "engineering", "Reference of rates of lengths: the initial (engineering) or the present (true) length"
     )
     remap: Literal["positions", "peculiar"] | None = setting(
         None,

@@ -124,8 +124,8 @@ def _run_in_folder(
         return 0
     kept = 0 if found is None else found.runs
     console.print(
-        f"stopped with {kept} of {settings.runs} runs finished, and those under way are kept; the same "
-        "command continues with it",
+        f"stopped: {kept} of {settings.runs} runs are finished, and unfinished runs are kept; the same "
+        "command continues",
         highlight=False,
     )
     return 128 + stop.received
@@ -156,14 +156,14 @@ def _notes(found: Kappa, system: Atoms, settings: KappaSettings) -> list[str]:
         notes.append(note)
     if settings.method == "hnemd" and found.moved > _SOLID:
         notes.append(
-            f"atoms moved by {found.moved:.2g} Å: what they carry along, as in a liquid, is neither driven "
-            "nor counted; take --method green-kubo"
+            f"atoms moved by {found.moved:.2g} Å, as in a liquid: hnemd neither drives nor counts the energy "
+            "that moving atoms carry; take --method green-kubo"
         )
     if settings.thickness is not None:
         across = float(np.ptp(system.positions[:, 2]))
         if across > settings.thickness:
             notes.append(
-                f"the atoms reach over {across:.3g} Å across the sheet, more than --thickness; of what "
-                "fills its cell leave that out"
+                f"the atoms extend over {across:.3g} Å across the sheet, more than --thickness; if the "
+                "material fills its cell, leave --thickness out"
             )
     return notes

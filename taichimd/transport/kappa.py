@@ -182,7 +182,7 @@ def systems_of(atoms: Atoms, settings: KappaSettings) -> list[tuple[Atoms, Layou
     sizes = [len(one) for one in systems]
     if len(set(sizes)) < len(sizes):
         raise SettingsError(
-            f"lengths = {settings.lengths}: two of them make the same number of cells along "
+            f"lengths = {settings.lengths}: two lengths give the same number of cells along "
             f"{settings.along}; expected lengths that differ by more than half a cell"
         )
     return [(one, layout_of(one, settings)) for one in systems]
@@ -261,7 +261,7 @@ def supercell(atoms: Atoms, settings: KappaSettings, cells: tuple[int, int, int]
     if held and not nemd:
         raise SettingsError(
             f"the structure has a constraint {type(held[0]).__name__}, but the heat current needs all atoms "
-            "to move; take it away (atoms.set_constraint(), or in the file)"
+            "to move; remove it (atoms.set_constraint(), or in the file)"
         )
     cells = cells or settings.supercell
     if not nemd:  # There `layout_of` checks the cell.

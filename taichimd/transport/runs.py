@@ -162,5 +162,7 @@ def _check_identity(
         if own.get(key) == value:
             continue
         if key == "potential":
-            raise OutputError(f"{file} is of another potential: {differences(before, record)}; {advice}")
-        raise OutputError(f"{file} is of another {key} ({own.get(key)}, now {value}); {advice}")
+            raise OutputError(
+                f"{file} was made with a different potential: {differences(before, record)}; {advice}"
+            )
+        raise OutputError(f"{file} was made with a different {key} ({own.get(key)}, now {value}); {advice}")

@@ -175,7 +175,7 @@ class KappaSettings(Settings):
         useless = {"plateau": _MODES[:1], "driving_force": _MODES[1:2], "direction": _MODES[1:2]}
         for key, methods in (useless | dict.fromkeys(OF_NEMD, _MODES[2:])).items():
             if self.method not in methods and getattr(self, key) is not None:
-                raise mistake(f"{key} = {getattr(self, key)}: {self.method} has no use for it; leave it out")
+                raise mistake(f"{key} = {getattr(self, key)}: {self.method} does not use it; leave it out")
 
     def _check_spectrum(self) -> None:
         if self.spectrum and self.method == "green-kubo":
@@ -185,7 +185,8 @@ class KappaSettings(Settings):
             )
         if self.spectrum and self.bath == "power":
             raise mistake(
-                "spectrum: a conductance by frequency needs the difference of thermostats, not power"
+                "spectrum: a conductance by frequency needs difference and the bath langevin or "
+                "nose-hoover, not power"
             )
         if self.spectrum_window is not None and not self.spectrum:
             raise mistake("spectrum_window: also give spectrum")
@@ -198,7 +199,7 @@ class KappaSettings(Settings):
         if self.method != "nemd":
             return
         if (self.hot is None) != (self.cold is None):
-            raise mistake("hot and cold are given together, or neither of them; give the other one, too")
+            raise mistake("only one of hot and cold is given; give both, or neither")
         if (self.hot is None) == (self.bath_length is None):
             raise mistake(
                 "method = nemd: expected either bath_length, such as --bath-length 20, or hot and cold"
@@ -211,7 +212,9 @@ class KappaSettings(Settings):
 
     def _check_lengths(self, lengths: tuple[float, ...]) -> None:
         if self.hot is not None:
-            raise mistake("lengths: the baths are laid out; expected bath_length, not hot and cold")
+            raise mistake(
+                "lengths: taichimd places the baths of each length; give bath_length, not hot and cold"
+            )
         if len(set(lengths)) != len(lengths):
             raise mistake(f"lengths = {lengths}: expected lengths that differ")
         if self.supercell[AXES.index(self.along or "x")] != 1:
@@ -247,7 +250,7 @@ class KappaSettings(Settings):
         if self.method == "hnemd" and self.direction in ("z", "xyz"):
             raise mistake(f"direction = {self.direction!r} is across the sheet (thickness): expected x or y")
         if self.supercell[2] != 1:
-            raise mistake(f"supercell = {self.supercell}: a sheet (thickness) repeats along x and y alone")
+            raise mistake(f"supercell = {self.supercell}: a sheet (thickness) repeats only along x and y")
 
     def _check_window(self) -> None:
         from taichimd.estimators.average import MIN_INDEPENDENT

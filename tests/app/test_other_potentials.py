@@ -92,7 +92,7 @@ def test_a_restart_with_another_potential_says_what_differs(call, name, old, new
     code, _, error = call(f"run --restart out/checkpoint.npz --steps 5 --potential {SPEC}")
     assert code == 2
     assert len(error.splitlines()) == 1
-    assert "was made with another potential than" in error
+    assert "was made with a different potential than" in error
     assert f"pot/my_file.py:potential: {told}; give the same one, or start a new run" in error
 
 
@@ -188,7 +188,7 @@ def test_kappa_averages_no_runs_of_another_potential(go, name, old, new, told):
     edit(name, old, new)
     with pytest.raises(OutputError) as found:
         go()
-    assert f"run-01.npz is of another potential: {told}; give --overwrite" in str(found.value)
+    assert f"run-01.npz was made with a different potential: {told}; give --overwrite" in str(found.value)
 
 
 def test_kappa_takes_runs_after_a_comment(go):

@@ -96,7 +96,7 @@ def test_restart_with_another_potential():
     drive(steps=10, output="out")
     with open("springs.txt", "w") as file:
         file.write("6.0")
-    with pytest.raises(CheckpointError, match="was made with another potential than"):
+    with pytest.raises(CheckpointError, match="was made with a different potential than"):
         drive(restart="out/checkpoint.npz", steps=5)
 
 

@@ -100,7 +100,8 @@ def test_a_potential_from_the_users_own_file(call):
     code, _, err = call("run --restart o/checkpoint.npz --steps 10 --trust")
     assert code == 2
     assert (
-        "own.py is not the file of checkpoint o/checkpoint.npz any more; look at it, and name it again" in err
+        "own.py has changed since checkpoint o/checkpoint.npz was written; look at it, and name it again"
+        in err
     )
     assert call("run --restart o/checkpoint.npz --steps 10 --potential own.py:argon")[0] == 0
     source = Path("own.py").read_text()

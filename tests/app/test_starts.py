@@ -76,7 +76,7 @@ def test_a_restart_draws_velocities_anew():
     drive(steps=20, every=10, output="out", temperature=100.0)
     before = read_checkpoint("out/checkpoint.npz")
     _, text = drive(restart="out", steps=20, velocities="draw", temperature=600.0, seed=5, output="hot")
-    note = "velocities are drawn again at 600 K, seed 5: baths and conserved_eV begin again, and drifts count"
+    note = "new velocities are drawn at 600 K, seed 5: thermostats and barostats are reset, and conserved_eV"
     assert f"note: {note}" in words(text)
     assert "Maxwell-Boltzmann at 600 K, seed 5" in text
     assert report_of("hot")["velocities"] == "Maxwell-Boltzmann"
@@ -106,7 +106,7 @@ def test_velocities_drawn_in_a_ramp_have_its_temperature():
     ramp = {"ensemble": "nvt-bussi", "temperature": 100.0, "final_temperature": 300.0}
     drive(steps=100, output="out", **ramp)
     _, text = drive(restart="out", steps=10, velocities="draw")
-    assert "velocities are drawn again at 300 K" in words(text)
+    assert "new velocities are drawn at 300 K" in words(text)
 
 
 def test_a_job_file_that_draws_goes_on_with_what_it_has_drawn():

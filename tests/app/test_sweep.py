@@ -63,7 +63,7 @@ def test_a_stopped_sweep_goes_on_and_grows(monkeypatch, capsys):
     with open("job.toml", "a") as file:
         file.write("coupling_time = 50\n")
     assert command(*sweep) == 2
-    assert "is a run of other settings; give --overwrite" in capsys.readouterr().err
+    assert "has a run with different settings; give --overwrite" in capsys.readouterr().err
 
 
 def test_parts_are_the_whole():

@@ -173,14 +173,14 @@ def test_a_full_disk_within_a_binary_frame_is_one_line(monkeypatch):
 @pytest.mark.parametrize("content", [b"no trajectory at all, but long enough for a header", b"- of Ulm"])
 def test_a_foreign_binary_file_is_not_cut(tmp_path, content):
     (tmp_path / "t.traj").write_bytes(content)
-    with pytest.raises(OutputError, match=r"t\.traj is not a trajectory of this program; choose another"):
+    with pytest.raises(OutputError, match=r"t\.traj is not a trajectory that taichimd wrote; choose another"):
         write_frames(tmp_path / "t.traj", [1], drop_from=1)
     assert (tmp_path / "t.traj").read_bytes() == content
 
 
 def test_a_binary_trajectory_of_ase_alone_is_not_cut(tmp_path):
     ase.io.write(tmp_path / "t.traj", Atoms("H"))
-    with pytest.raises(OutputError, match="is not a trajectory of this program"):
+    with pytest.raises(OutputError, match="is not a trajectory that taichimd wrote"):
         write_frames(tmp_path / "t.traj", [1], drop_from=1)
 
 
@@ -276,7 +276,7 @@ def test_a_restart_mixes_no_formats():
     with pytest.raises(OutputError) as caught:
         drive(restart="out", steps=10, frames="traj")
     assert str(caught.value) == (
-        "out/trajectory.extxyz is there: frames = traj cannot continue with it; give --frames extxyz, or "
+        "out/trajectory.extxyz exists: frames = traj cannot continue it; give --frames extxyz, or "
         "another --output"
     )
     drive(restart="out", steps=10, frames="traj", output="other")

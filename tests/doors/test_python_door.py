@@ -184,7 +184,7 @@ class TestCheckpoints:
         self.make().save("point.npz")
         observed = replace(read_checkpoint("point.npz"), observed={"sums": np.zeros(3)})
         write_checkpoint(Path("point.npz"), observed)
-        with pytest.warns(UserWarning, match="does not continue in Python"):
+        with pytest.warns(UserWarning, match="not in Python"):
             Simulation.load("point.npz")
 
     def test_what_changes_is_a_warning(self):

@@ -179,7 +179,7 @@ REFUSED = {
     "kappa water.extxyz --temperature 300": "has no heat current",
     "energy water.extxyz --precision mixed": 'give the potential matrix_precision="float32"',
     "run water.extxyz --steps 2 --precision float32": "computed in float64 only",
-    "energy water.extxyz --decomposition tuple": "does without lists of tuples",
+    "energy water.extxyz --decomposition tuple": "has no lists of tuples",
 }
 
 

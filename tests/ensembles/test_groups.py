@@ -106,7 +106,7 @@ def test_a_power_is_a_number(value):
 def test_baths_of_groups_go_with_nve_alone():
     with pytest.raises(SettingsError, match="nvt-bussi has a thermostat of all atoms"):
         started([Langevin(300.0, on=HOT)], ensemble=Bussi(300.0))
-    with pytest.raises(SettingsError, match="baths of groups go into acting"):
+    with pytest.raises(SettingsError, match="give a bath of a group as acting"):
         Simulation(argon(), SMOOTH, ensemble=Langevin(300.0, on=HOT))
 
 

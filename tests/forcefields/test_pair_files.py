@@ -147,7 +147,7 @@ def test_mistakes_are_one_line(name, tmp_path):
 
 def test_a_buckingham_that_falls_without_end_is_told(tmp_path):
     file = written(tmp_path, "form buckingham\ntruncation truncated\nSi O 18003.7572 0.205205 133.5381 5.0\n")
-    assert any("O-Si falls without end inside 1.1" in line for line in load_forcefield(file).about)
+    assert any("O-Si goes to minus infinity below 1.1" in line for line in load_forcefield(file).about)
 
 
 OF = partial(buckingham, A=1, rho=1, C=1, cutoff=5)

@@ -261,7 +261,7 @@ def test_a_run_goes_on_with_all_of_them(call, folder):
         assert np.array_equal(getattr(long, what), getattr(short, what))
     turned = "--potential jobs/own.py:weak --potential Si.sw"
     out = call(f"run --restart short {turned} --steps 1")[1]
-    assert "note: potentials are added up in another order: last digits may differ" in out
+    assert "note: potentials are added up in a different order: last digits may differ" in out
 
 
 @pytest.mark.usefixtures("folder")
@@ -277,7 +277,7 @@ def test_relax_kappa_and_check(call):
     terms = json.loads(Path("taichimd-kappa/kappa.json").read_text())["potential"]["terms"]
     assert [term["contribution"] for term in terms] == ["Si.sw", "Si.sw", "weak"]
     code, _, err = call(f"kappa si.extxyz --potential Si.sw {length}")
-    assert "is of another potential: its pair term weak is not there now" in err
+    assert "was made with a different potential: its pair term weak is not there now" in err
     for line in (f"check {TERMS}", "check Si.sw own.py:weak", "check Si.sw --potential own.py:weak"):
         code, out, err = call(f"{line} --elements Si")
         assert (code, err) == (0, "")

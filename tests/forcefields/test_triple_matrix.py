@@ -107,7 +107,7 @@ def test_energy_alone():
 def test_mistakes():
     with pytest.raises(EvaluationError, match="atoms have the same position"):
         triple_energy(Atoms("Ar3", np.zeros((3, 3))), AxilrodTeller(enumeration="matrix"), backend="cpu")
-    with pytest.raises(SettingsError, match="enumeration matrix is for one process; use all-triples"):
+    with pytest.raises(SettingsError, match="enumeration matrix runs in one process only; use all-triples"):
         triple_energy(near_lattice(8), AxilrodTeller(enumeration="matrix"), processes=Two())
     with pytest.raises(SettingsError, match="matrix has no product_cutoff"):
         AxilrodTeller(45.69, 8.0, 6.0, enumeration="matrix")

@@ -37,10 +37,14 @@ def test_element_of_a_mass(mass, name, symbol):
 @pytest.mark.parametrize(
     ("mass", "name", "message"),
     [
-        (17.5, "", r"a: the mass 17.5 is farther than 0.3 amu from every element's; .* as in 17.999 # O"),
-        (3.016, "", "3.016 is farther than 0.3"),
+        (
+            17.5,
+            "",
+            r"a: the mass 17.5 differs by more than 0.3 amu from every element's; .* as in 17.999 # O",
+        ),
+        (3.016, "", "3.016 differs by more than 0.3"),
         (40.0, "", "the mass 40 lies between Ar and Ca; .* as in 40 # Ar"),
-        (12.011, "Co", "Co has the mass 12.011, which is that of C"),
+        (12.011, "Co", "Co has the mass 12.011, which is the mass of C"),
         (-1.0, "C", "the mass is -1; expected a number above 0"),
         (float("nan"), "C", "the mass is nan"),
     ],

@@ -36,14 +36,14 @@ def read(tmp_path):
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        (("0.0 0.0 0.0 1.0", "0.0 0.0 0.0 0.5\nGe1 Ge 0.0 0.0 0.0 0.5"), "Si1 is occupied by Si to 0.5, not"),
-        (("0.0 0.0 0.0 1.0", "0.0 0.0 0.0 0.9"), "site Si1 is occupied by Si to 0.9, not to 1; expected one"),
+        (("0.0 0.0 0.0 1.0", "0.0 0.0 0.0 0.5\nGe1 Ge 0.0 0.0 0.0 0.5"), "Si1 has the occupancy 0.5 of Si"),
+        (("0.0 0.0 0.0 1.0", "0.0 0.0 0.0 0.9"), "site Si1 has the occupancy 0.9 of Si; expected 1"),
         (("0.0 0.0 0.0 1.0", "0.0 0.0 0.0 often"), "the occupancy of site Si1 is 'often'"),
         (("Si1 Si4+", "Q1 Q"), "site Q1 has the type symbol 'Q', which is not an element"),
         (("Si1 Si4+", "Du X"), "site Du is a dummy"),
         (("Si1 Si4+", "O1 OH"), "site O1 has the type symbol 'OH', which is not an element"),
         (("data_silicon", "Dear colleague,"), "cannot be read"),
-        (("_atom_site_fract_x", "_atom_site_other"), "no data block with symbols and coordinates"),
+        (("_atom_site_fract_x", "_atom_site_other"), "no data block has symbols and coordinates"),
         ((" 0.0 0.0 0.0 1.0", " 0.0 ? 0.0 1.0"), r"_atom_site_fract_y of site Si1 is '\?'; expected"),
     ],
 )
@@ -68,7 +68,7 @@ def test_cif_sites(read):
 def test_cif_disorder_and_dummies(read):
     two = CIF.replace("_occupancy", "_occupancy\n_atom_site_disorder_group")
     two = two.replace("0.0 0.0 0.0 1.0", "0.0 0.0 0.0 1.0 1\nC1 C 0.5 0.5 0.5 1.0 2")
-    with pytest.raises(StructureError, match=r"alternative disorder groups \(1, 2\); keep one"):
+    with pytest.raises(StructureError, match=r"alternative disorder groups \(1, 2\); keep one of these"):
         read("a.cif", two)
     dummy = CIF.replace("_occupancy", "_occupancy\n_atom_site_calc_flag").replace(" 1.0\n", " 1.0 dum\n")
     with pytest.raises(StructureError, match="site Si1 is a dummy"):
@@ -86,7 +86,7 @@ def test_cif_with_several_blocks(read):
     text = CIF + CIF.replace("data_silicon", "data_large").replace("5.431", "6.0")
     atoms, notes = read("a.cif", text)
     assert atoms.cell[0, 0] == 6.0
-    assert "2 data blocks with a structure (silicon, large); large is taken" in notes[0]
+    assert "2 data blocks with a structure (silicon, large); large is used" in notes[0]
     atoms, notes = read("a.cif", text, frame=0)
     assert (atoms.cell[0, 0], notes) == (5.431, [])
     with pytest.raises(StructureError, match="has 2 frames; from_frame = 2: expected -2 to 1"):
@@ -103,7 +103,7 @@ def test_partial_occupancy_in_other_formats(tmp_path, read):
                 StructureError, match=r"site 0 is occupied by Si 0.5 and Ge 0.5; expected one"
             ):
                 read_structure(tmp_path / name)
-    with pytest.raises(StructureError, match=r"line 5: site Si is occupied to 0\.5"):
+    with pytest.raises(StructureError, match=r"line 5: site Si has the occupancy 0\.5"):
         read("a.res", RES.replace("0.0 0.0 0.0 1.0", "0.0 0.0 0.0 10.5"))
     column = EXTXYZ.replace("mass:R:1", "occupancy:R:1").replace("28.085 0.0 -", "0.5 0.0 -")
     with pytest.raises(StructureError, match=r"atom 0 \(Si\) has the occupancy 28.085"):
@@ -188,7 +188,7 @@ def test_pdb_models_elements_and_occupancies(read):
     )
     atoms, notes = read("a.pdb", models)
     assert (len(atoms), atoms.cell[0, 0]) == (3, 12.0)
-    assert notes[0] == "a.pdb has 2 models; the last is taken (--from-frame takes another)"
+    assert notes[0] == "a.pdb has 2 models; the last is used (--from-frame selects a different one)"
     lines = [line[:76] for line in PDB.splitlines()]
     atoms, notes = read("a.pdb", "\n".join(lines).replace(" H1 ", " CA "))
     assert "taken from their names: O as O, CA as Ca" in notes[-1]
@@ -262,7 +262,7 @@ def test_a_trajectory_is_read_as_a_structure_is(tmp_path, name, text, symbols, n
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("a.cif", CIF.replace("0.0 0.0 0.0 1.0", "0.0 0.0 0.0 0.5"), "Si1 is occupied by Si to 0.5"),
+        ("a.cif", CIF.replace("0.0 0.0 0.0 1.0", "0.0 0.0 0.0 0.5"), "Si1 has the occupancy 0.5 of Si"),
         ("a.cell", CASTEP, "shares its site with other elements"),
         ("a.xyz", "1\nAtoms. Timestep: 0\n1 0 0 0\n", "LAMMPS wrote numbers of atom types"),
         ("a.extxyz", "1\nProperties=species:S:1:pos:R:3:occupancy:R:1\nSi 0 0 0 0.5\n", "occupancy 0.5"),
@@ -278,7 +278,7 @@ def test_a_trajectory_is_refused_as_a_structure_is(tmp_path, name, text, message
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("1\nAtoms. Timestep: 0\n1 0 0 0\n", "LAMMPS wrote numbers of atom types in the place of elements"),
+        ("1\nAtoms. Timestep: 0\n1 0 0 0\n", "LAMMPS wrote numbers of atom types instead of elements"),
         ("1\n\nSi1 0 0 0\n", "line 3: cannot be read: 'Si1' is not an element"),
         ("2\n\nSi 0 0 0\nX 2 0 0\n", "the element of atom 1 is not known"),
         ("1\n\n119 0 0 0\n", "line 3: cannot be read: 119 is not an atomic number"),
@@ -297,7 +297,7 @@ def test_what_an_xyz_file_leaves_open_is_noted(read):
     assert "numbers in a.xyz were taken as atomic numbers: 14 as Si" in read("a.xyz", "1\n\n14 0 0 0\n")[1][0]
     assert read("a.xyz", "1\n\nCA 0 0 0\n")[1] == ["names in a.xyz were taken as elements: CA as Ca"]
     _, notes = read("a.xyz", "1\n\nSi 0 0 0\n1\n\nSi 0 0 1\n")
-    assert notes == ["a.xyz has 2 frames; the last is taken (--from-frame takes another)"]
+    assert notes == ["a.xyz has 2 frames; the last is used (--from-frame selects a different one)"]
     assert read("a.xyz", "1\n\nSi 0 0 0\n1\n\nSi 0 0 1\n", frame=0) == (Atoms("Si"), [])
 
 
@@ -305,7 +305,7 @@ def test_frames_of_other_formats_are_said(tmp_path):
     write(tmp_path / "a.traj", [bulk("Si"), bulk("Ge")])
     atoms, notes = read_noted(tmp_path / "a.traj")
     assert atoms.symbols[0] == "Ge"
-    assert notes == ["a.traj has several frames; the last is taken (--from-frame takes another)"]
+    assert notes == ["a.traj has several frames; the last is used (--from-frame selects a different one)"]
     assert read_noted(tmp_path / "a.traj", 0)[1] == []
 
 

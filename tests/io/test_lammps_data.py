@@ -64,7 +64,7 @@ def test_isotopes_keep_their_element(read, masses, symbol):
 
 
 def test_a_mass_of_no_element_names_the_line(read):
-    with pytest.raises(StructureError, match=r"a\.data, line 13: the mass 17.5 is farther than 0.3"):
+    with pytest.raises(StructureError, match=r"a\.data, line 13: the mass 17.5 differs by more than 0.3"):
         read(LAMMPS_DATA.replace("15.9994 # O", "17.5"))
 
 
@@ -169,7 +169,7 @@ def test_a_dump_as_a_structure(read):
     second = LAMMPS_DUMP.replace("\n100\n", "\n200\n").replace("0.5 1 1", "0.7 1 1")
     atoms, notes = read(LAMMPS_DUMP + second, "a.lammpstrj")
     assert atoms.positions[0, 0] == 0.7
-    assert "a.lammpstrj has 2 frames; the last is taken" in notes[0]
+    assert "a.lammpstrj has 2 frames; the last is used" in notes[0]
     assert read(LAMMPS_DUMP + second, "a.lammpstrj", frame=-2)[0].positions[0, 0] == 0.5
     with pytest.raises(StructureError, match="has 2 frames; from_frame = 5"):
         read(LAMMPS_DUMP + second, "a.lammpstrj", frame=5)

@@ -141,13 +141,13 @@ def test_a_frame_that_is_cut_off_is_not_read(tmp_path):
 
 
 def test_frames_with_other_quantities_are_refused(tmp_path):
-    with pytest.raises(OutputError, match=r"frames with other quantities \(energies\)"):
+    with pytest.raises(OutputError, match=r"frames with different quantities \(energies\)"):
         write(tmp_path / "t.nc", [a_frame(0), a_frame(5, energies=np.arange(4.0))])
 
 
 def test_another_file_is_refused(tmp_path):
     (tmp_path / "t.nc").write_bytes(b"CDF\x02 something else")
-    with pytest.raises(OutputError, match="is not a trajectory of this program"):
+    with pytest.raises(OutputError, match="is not a trajectory that taichimd wrote"):
         NetcdfTrajectoryWriter(tmp_path / "t.nc", SYMBOLS, PBC, 0)
 
 

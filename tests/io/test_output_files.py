@@ -142,7 +142,7 @@ def test_unfinished_last_frame_is_cut(tmp_path, missing_bytes):
 
 def test_foreign_trajectory_is_not_cut(tmp_path):
     (tmp_path / "t.extxyz").write_text("1\nno step here\nSi 0 0 0\n")
-    with pytest.raises(OutputError, match="is not a trajectory of this program at byte 0"):
+    with pytest.raises(OutputError, match="is not a trajectory that taichimd wrote, at byte 0"):
         write_frames(tmp_path / "t.extxyz", [1], drop_from=1)
 
 
@@ -272,7 +272,7 @@ def test_other_format_of_checkpoint(tmp_path, monkeypatch):
     monkeypatch.setattr("taichimd.io.checkpoint.FORMAT", 99)
     write_checkpoint(tmp_path / "c.npz", a_checkpoint())
     monkeypatch.undo()
-    with pytest.raises(CheckpointError, match="has another format than 1; use the version that wrote it"):
+    with pytest.raises(CheckpointError, match="has a format other than 1; use the version that wrote it"):
         read_checkpoint(tmp_path / "c.npz")
 
 

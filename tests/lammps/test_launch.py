@@ -131,7 +131,7 @@ def test_what_cannot_run_is_said(tmp_path, monkeypatch, call):
     written(tmp_path, monkeypatch, SILICON)
     for line, told in (
         ("--potential Si.sw --np 0", "--np 0: expected 1 or more"),
-        ("--potential SiO.ffield", "charges follow from all atoms together"),
+        ("--potential SiO.ffield", "charges depend on all atoms"),
         ("--potential Ar.lj", "Ar.lj has no parameters for Si"),
     ):
         code, _, error = call(f"lammps in.si {line}")

@@ -114,7 +114,7 @@ def test_finished_runs_are_not_repeated(folder, monkeypatch):
     os.remove("run-02.npz")
     assert go().mean == first.mean
     for changes, key in (({"temperature": 61.0}, "temperature"), ({"timestep": 0.5}, "timestep")):
-        with pytest.raises(OutputError, match=f"run-01.npz is of another {key} "):
+        with pytest.raises(OutputError, match=f"run-01.npz was made with a different {key} "):
             go(**changes)
     with pytest.raises(OutputError, match="another system"):
         thermal_conductivity(bulk("Ar", a=5.4, cubic=True), "Ar.lj", KappaSettings(**SHORT), folder=folder)
@@ -199,7 +199,7 @@ def test_a_run_under_way_of_other_settings_is_refused(folder):
         return thermal_conductivity(ARGON, "Ar.lj", settings, folder=folder, should_stop=lambda: True)
 
     assert go() is None
-    with pytest.raises(OutputError, match=r"run-01.part.npz is of another temperature "):
+    with pytest.raises(OutputError, match=r"run-01.part.npz was made with a different temperature "):
         go(temperature=61.0)
     (folder / "run-01.part.npz").write_bytes(b"PK")
     with pytest.raises(OutputError, match=r"run-01.part.npz cannot be read as a run under way; remove it"):
@@ -334,7 +334,7 @@ def test_what_flows_is_not_driven_as_it_should(call, folder):
 
 
 def test_a_crystal_is_no_sheet():
-    assert "reach over 4.07 Å across the sheet" in hot("hnemd", 500.0, thickness=3.0)[0]
+    assert "extend over 4.07 Å across the sheet" in hot("hnemd", 500.0, thickness=3.0)[0]
     assert hot("hnemd", 500.0, thickness=6.0) == []
 
 
@@ -423,19 +423,19 @@ def test_a_record_that_is_short_for_its_plateau_is_noted(call):
         ("--time 100fs --method hnemd --direction w", "direction = 'w': expected x, y, z or xyz"),
         (
             "--time 100fs --driving-force 1e-5",
-            "driving_force = 1e-05: green-kubo has no use for it",
+            "driving_force = 1e-05: green-kubo does not use it",
         ),
-        ("--time 100fs --direction y", "direction = y: green-kubo has no use for it; leave it out"),
+        ("--time 100fs --direction y", "direction = y: green-kubo does not use it; leave it out"),
         (
             "--time 100fs --method hnemd --plateau 5fs,9fs",
-            "plateau = (5.0, 9.0): hnemd has no use for it",
+            "plateau = (5.0, 9.0): hnemd does not use it",
         ),
         (
             "--time 100fs --method hnemd --driving-force 0",
             "driving_force = 0.0: expected a number above 0",
         ),
         ("--time 100fs --thickness -1", "thickness = -1.0: expected a number above 0 (Å)"),
-        ("--time 100fs --thickness 3 --supercell 1 1 2", "a sheet (thickness) repeats along x and y alone"),
+        ("--time 100fs --thickness 3 --supercell 1 1 2", "a sheet (thickness) repeats only along x and y"),
         ("--time 100fs --thickness 3 --method hnemd --direction z", "direction = 'z' is across the sheet"),
         ("--time 100fs --backend tpu", "backend = 'tpu': expected auto, cuda or cpu"),
     ],
@@ -450,7 +450,7 @@ def test_bad_input_ends_in_one_line(call, options, message):
 def test_fixed_atoms_are_refused_at_both_doors(call):
     held = ARGON.copy()
     held.set_constraint(FixAtoms([0]))
-    message = "constraint FixAtoms, but the heat current needs all atoms to move; take it away"
+    message = "constraint FixAtoms, but the heat current needs all atoms to move; remove it"
     with pytest.raises(SettingsError, match=message):
         thermal_conductivity(held, "Ar.lj", KappaSettings(**SHORT, runs=2))
     held.write("held.extxyz")

@@ -53,14 +53,14 @@ def test_baths_are_laid_out_at_0_and_at_half_the_cell():
         ({"difference": 90.0}, "the cold bath would have -5 K"),
         ({"difference": None}, "expected difference, such as --difference 40"),
         ({"bath_length": None}, "expected either bath_length"),
-        ({"hot": "x < 10"}, "hot and cold are given together"),
+        ({"hot": "x < 10"}, "only one of hot and cold is given"),
         ({"bath": "power", "difference": None}, "also give power"),
         ({"power": 1.0}, "also give bath = power"),
         ({"lengths": "1nm,1nm"}, "expected lengths that differ"),
         ({"lengths": "1nm,1.01nm"}, "the same number of cells"),
         ({"lengths": "1"}, 'expected lengths with their unit, such as "10nm,20nm,40nm"'),
-        ({"driving_force": 1e-4}, "nemd has no use for it"),
-        ({"method": "green-kubo"}, "green-kubo has no use for it"),
+        ({"driving_force": 1e-4}, "nemd does not use it"),
+        ({"method": "green-kubo"}, "green-kubo does not use it"),
     ],
 )
 def test_what_makes_no_sense_is_refused(changes, message):

@@ -404,7 +404,7 @@ def test_cells_and_masses_that_cannot_be_observed():
     observations = Observations(simulation.engine, make_plan(("msd",), 0, 100, 1.0, 10))
     with pytest.raises(AnalysisError, match="0 of 11 samples taken"):
         observations.write(None, "")
-    with pytest.raises(AnalysisError, match="of another plan"):
+    with pytest.raises(AnalysisError, match="with a different plan"):
         observations.load(Observations(simulation.engine, make_plan(("msd",), 0, 90, 1.0, 10)).save())
 
 

@@ -91,7 +91,7 @@ def test_what_ghosts_do_not_do_is_refused():
 
     keeps = ManyBody("keeps", [memory, bond], arrays=("memory",), state=("memory",), params={"k": "eV"})
     for forcefield, told in (
-        (load_forcefield("H2O.ffield"), "charges follow from all atoms together"),
+        (load_forcefield("H2O.ffield"), "charges depend on all atoms"),
         (AxilrodTeller({("Ar",) * 3: 50.0}), "a term without a cutoff needs all atoms"),
         (LennardJones(epsilon=1.0, sigma=1.0, cutoff=2.5, enumeration="all-pairs"), "needs all atoms"),
         (keeps(k=1.0, cutoff=3.0), "its atoms keep memory from step to step"),

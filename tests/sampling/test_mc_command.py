@@ -229,4 +229,4 @@ def test_checkpoints_of_the_two_commands_are_told_apart(call):
     assert "holds an earlier run" in err
     (code, _, err) = call("mc --trust --restart taichimd-mc --sweeps 5 --potential Ar.lj")
     assert code == 2
-    assert "was made with another potential than Ar.lj" in err
+    assert "was made with a different potential than Ar.lj" in err

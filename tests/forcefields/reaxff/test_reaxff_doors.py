@@ -256,7 +256,7 @@ def test_what_is_refused(calculated):
     for told, options in refused.items():
         with pytest.raises((SettingsError, PropertyError), match=told):
             Engine(water(), forcefield, backend="cpu", **options)
-    with pytest.raises(SettingsError, match="the charges follow from one of them only"):
+    with pytest.raises(SettingsError, match="only one potential of a sum can have charges"):
         Engine(water(), [forcefield, forcefield], backend="cpu")
     with pytest.raises(SettingsError, match="needs neighbour lists"):
         Contribution("water", forcefield.terms, enumeration="all-pairs")
