@@ -56,7 +56,7 @@ def _checked(path: str | Path, saved: Mapping[str, Any]) -> dict[str, Any]:
         own = by_option(saved)
         settings = RunSettings.of(own).record()
     except SettingsError as error:
-        raise CheckpointError(f"checkpoint {path} is damaged or from a different version: {error}") from None
+        raise CheckpointError(f"checkpoint {path} is damaged or its version differs: {error}") from None
     missing = [name for name in _NEEDED if name not in own]
     if missing:
         raise CheckpointError(

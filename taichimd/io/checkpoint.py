@@ -160,8 +160,8 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
     fault = fault_of(Meta, meta) or _fault_of_state(meta)
     if fault:
         raise CheckpointError(
-            f"checkpoint {path} is damaged or from a different version ({fault}); use an earlier checkpoint, "
-            "or the version that wrote it"
+            f"checkpoint {path} is damaged or its version differs ({fault}); use an earlier checkpoint, or "
+            "the version that wrote it"
         )
     try:
         return Checkpoint(**meta, **_checked_arrays(arrays))

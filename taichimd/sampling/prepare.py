@@ -198,5 +198,5 @@ def _read_chain(path: str) -> Checkpoint:
             raise SettingsError(f"unknown key {unknown[0]!r}")
         settings = MCSettings(**checkpoint.settings).record()
     except SettingsError as error:
-        raise CheckpointError(f"checkpoint {path} is damaged or from a different version: {error}") from None
+        raise CheckpointError(f"checkpoint {path} is damaged or its version differs: {error}") from None
     return replace(checkpoint, settings={name: settings[name] for name in checkpoint.settings})

@@ -109,7 +109,7 @@ def test_a_potential_from_the_users_own_file(call):
     Path("own.py").write_text(source.replace("0.0104", "0.0105"))
     code, _, err = call("run --restart o/checkpoint.npz --steps 10 --potential own.py:argon")
     assert code == 2
-    assert "was made with another potential" in err
+    assert "was made with a different potential" in err
 
 
 def test_too_large_a_time_step_stops_with_step_and_atom(call):

@@ -153,7 +153,7 @@ class TestCheckpoints:
     def test_another_potential_is_refused(self):
         self.make().save("point.npz")
         Path("strong").write_text("7.0")
-        with pytest.raises(CheckpointError, match="with another potential than"):
+        with pytest.raises(CheckpointError, match="with a different potential than"):
             Simulation.load("point.npz", "strong")
 
     def test_another_ensemble_and_time_step_go_on(self):

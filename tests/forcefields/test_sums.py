@@ -248,11 +248,11 @@ def test_a_run_goes_on_with_all_of_them(call, folder):
     assert [term["contribution"] for term in report["potential"]["terms"]] == ["Si.sw", "Si.sw", "weak"]
     code, _, err = call("run --restart short --potential Si.sw --steps 12")
     assert code == 2
-    assert "another potential than Si.sw: its pair term weak is not there now; give the same one" in err
+    assert "a different potential than Si.sw: its pair term weak is not there now; give the same one" in err
     code, _, err = call(f"run --restart short {sums} --potential jobs/own.py:free --steps 12")
     assert "cannot add Si.sw + weak and free" in err
     code, _, err = call(f"run --restart short --potential {MANY_BODY} --potential Si.sw --steps 12")
-    assert f"with another potential than {MANY_BODY} + Si.sw: its pair term weak" in err
+    assert f"with a different potential than {MANY_BODY} + Si.sw: its pair term weak" in err
     assert f"--potential {MANY_BODY} --potential Si.sw, with" in err
     assert len(err.splitlines()) == 1
     assert call("run --restart short --steps 12 --trust")[0] == 0
