@@ -22,7 +22,7 @@ from taichimd.observables.numbers import plus_minus
 GIVEN, DETECTED, RAMP = "equilibrate", "detected", "ramp"
 """How the start of production was found: `method` in run.json."""
 DRIFT_UNIT = "µeV/atom/ps"
-"""Of the energy drift, wherever it is shown or recorded."""
+"""Unit of the energy drift, wherever it is shown or recorded."""
 _OF_ALL = ("ensemble", "timestep")
 _OF_THERMOSTATS = ("temperature", "final_temperature")
 _OF_BAROSTATS = ("pressure", "final_pressure", "cell_control", "cell_axes")

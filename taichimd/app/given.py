@@ -18,7 +18,7 @@ from taichimd.system.groups import Groups, Numbers
 
 
 class Given(NamedTuple):
-    """Of one system: temperature (K) and seed of velocities that are drawn, and the ensemble."""
+    """What one system is given: temperature (K) and seed of its drawn velocities, and its ensemble."""
 
     temperature: float
     seed: int

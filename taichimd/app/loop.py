@@ -163,7 +163,7 @@ class Group:
 
     @property
     def n_atoms(self) -> int:
-        """Of the systems that continue."""
+        """Number of atoms of the systems that continue."""
         return sum(one.engine.n_atoms for one in self._going)
 
     @property

@@ -105,7 +105,7 @@ class ProgressObserver(Observer):
         self._opened = True
 
     def _follow(self, simulation: SimulatedSystem) -> None:
-        """Of another call of `Simulation.run` take the steps."""
+        """Take the steps of another call of `Simulation.run`."""
         if self._first is None or (self._follows and self._last != simulation.last_step):
             self._first = simulation.step
             self._drift = _Drift()

@@ -44,7 +44,7 @@ NOT_OF_THE_ENGINE = ("potential", "temperature", "seed", "backend", "decompositi
 
 
 class Account(NamedTuple):
-    """Of the conserved energy: its first value (eV), and the step from which rows count (`Checkpoint`)."""
+    """First value of the conserved energy (eV), and the step from which its rows count (`Checkpoint`)."""
 
     first_total: float | None = None
     counted_from: int = 0

@@ -17,7 +17,7 @@ from taichimd.settings.types import each
 
 
 def code_in(potential: str | list[str] | None) -> list[str]:
-    """Those of one or several potentials that are Python code."""
+    """The potentials, out of one or several, that are Python code."""
     return [one for one in each(potential or []) if is_code(one)]
 
 

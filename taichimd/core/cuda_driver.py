@@ -32,7 +32,7 @@ def devices() -> int:
 
 
 def multiprocessors() -> int:
-    """Of the first device, at least 1."""
+    """Number of multiprocessors of the first device, at least 1."""
     return max(attribute(MULTIPROCESSORS), 1)
 
 

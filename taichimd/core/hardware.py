@@ -18,7 +18,7 @@ def cpu_name() -> str:
 
 
 def gpu_name() -> str:
-    """Of the first GPU that the process may use: the one that a runtime takes."""
+    """Name of the first GPU that the process may use, which is the GPU that a runtime takes."""
     first = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0].strip()
     query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader", f"--id={first or 0}"]
     try:

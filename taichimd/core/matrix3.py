@@ -20,14 +20,14 @@ def adjugate(a: Array) -> Array:
 
 
 def determinant(a: Array) -> float:
-    """Of a (3, 3) matrix."""
+    """Determinant of a (3, 3) matrix."""
     # As numbers of Python: a table asks for it in each row, and NumPy takes twenty times as long.
     (ax, ay, az), (bx, by, bz), (cx, cy, cz) = np.asarray(a, float).tolist()
     return float(ax * (by * cz - bz * cy) + ay * (bz * cx - bx * cz) + az * (bx * cy - by * cx))
 
 
 def inverse(a: Array) -> Array:
-    """Of a (3, 3) matrix that has one."""
+    """Inverse of a (3, 3) matrix that has an inverse."""
     return adjugate(a) / determinant(a)
 
 

@@ -7,12 +7,12 @@ checkpoint of an older version must continue with the same noise.
 LANGEVIN = 1
 """Kicks of the Langevin thermostat: three normals for each atom and step."""
 VELOCITY_RESCALING = 2
-"""Of the whole system, one step: block 0 holds the normal R_1, the others the gamma variate."""
+"""Noise of the whole system in one step: block 0 holds the normal R_1, the others the gamma variate."""
 CELL = 3
-"""Of a barostat, one step: six normals in three blocks."""
+"""Noise of a barostat in one step: six normals in three blocks."""
 MC_MOVE = 4
-"""Of a trial move of an atom, one sweep: three displacements, and the number that accepts a single move."""
+"""Numbers of a trial move of an atom in one sweep: three displacements, and the number that accepts a single move."""
 MC_SWEEP = 5
-"""Of a whole system's trial moves, one sweep."""
+"""Numbers of the trial moves of a whole system in one sweep."""
 MC_EXCHANGE = 6
-"""Of chains that exchange configurations, one sweep: one number for each pair."""
+"""Numbers of chains that exchange configurations in one sweep: one number for each pair."""

@@ -82,7 +82,7 @@ class _Records:
             return None
 
     def name(self, primal: Any, arguments: tuple[Any, ...], captured: tuple[Any, ...]) -> str | None:
-        """Of a kernel's record; None if its arguments are of an unknown type.
+        """Name of the record of a kernel; None if its arguments are of an unknown type.
 
         Vectors passed by value have the types of the signature, which `captured` holds: None stands for them.
 

@@ -3,7 +3,7 @@
 from taichimd.core.runtime import ti
 
 _TERMS = 12
-"""Of the series of exp(x); enough for |x| < 0.1, more than any step may change the cell."""
+"""Number of terms of the series of exp(x); enough for |x| < 0.1, more than any step may change the cell."""
 
 
 @ti.func
@@ -61,5 +61,5 @@ def contracted(m, other):
 
 @ti.func
 def square(m):
-    """Of the Frobenius norm."""
+    """Square of the Frobenius norm."""
     return contracted(m, m)

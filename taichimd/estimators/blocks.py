@@ -55,7 +55,7 @@ def consecutive_mean(samples: Array) -> Mean:
 
 
 def _inefficiency(deviation: Array) -> float:
-    """Of all channels together, (n, channels); as `average.inefficiency_of` of one."""
+    """Inefficiency of all channels together, (n, channels), as `average.inefficiency_of` of one channel."""
     return inefficiency_from(autocorrelation(deviation, len(deviation) - 1).sum(axis=1))
 
 

@@ -30,7 +30,7 @@ from taichimd.estimators.series import (
 )
 
 PIECES = 5
-"""Of one run, whose scatter is the band of the running integral."""
+"""Number of pieces of one run, whose scatter is the band of the running integral."""
 SIGNIFICANT = 2.0
 """Standard errors that a growth must exceed to count."""
 NOTABLE = 0.1

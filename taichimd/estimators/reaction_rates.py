@@ -36,7 +36,7 @@ def poisson_range(count: int) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Rate:
-    """Of one reaction.
+    """Rate of one reaction.
 
     Attributes:
         reaction: such as "H + O2 -> HO2". molecularity: number of reactants.
@@ -53,7 +53,7 @@ class Rate:
 
     @property
     def unit(self) -> str:
-        """Of the rate constant of concentrations."""
+        """Unit of the rate constant of concentrations."""
         return "1/s" if self.molecularity == 1 else f"cm{3 * (self.molecularity - 1)}/s"
 
     def constants(self, volume: float | None = None) -> tuple[float, float, float]:
@@ -75,7 +75,7 @@ class Rate:
 
 @dataclass(frozen=True)
 class Lifetime:
-    """Of one species.
+    """Lifetime of one species.
 
     Attributes:
         formula: in Hill order. molecules: how many lived. ended: how many were consumed.
@@ -111,7 +111,7 @@ class Lifetime:
 
 
 def rates(found: Reactions) -> list[Rate]:
-    """Of all reactions, the most frequent first.
+    """Rates of all reactions, the most frequent first.
 
     Args:
         found: `reactions.find_reactions`.

@@ -67,7 +67,7 @@ class ForceField:
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """Those of all contributions."""
+        """Terms of all contributions."""
         return tuple(term for one in self.contributions for term in one.terms)
 
     @property

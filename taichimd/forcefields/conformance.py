@@ -11,7 +11,7 @@ from taichimd.core.matrix3 import volume_of
 from taichimd.forcefields.contract import Array, ExternalPotential, PotentialResult, evaluate
 
 STRAIN = 5e-4
-"""Of the finite differences that a virial is compared with."""
+"""Strain of the finite differences with which a virial is compared."""
 MAX_ATOMS = 8
 """Atoms whose forces are compared with finite differences."""
 SAME = 1e-8

@@ -200,7 +200,7 @@ def _names(folder: Path) -> list[str]:
 
 
 def _files(folder: Path) -> list[Path]:
-    """Those of a folder's files whose extension we read, sorted by name."""
+    """Files of a folder whose extension is that of a parameter file, sorted by name."""
     return [folder / name for name in _names(folder) if kind_of(Path(name))]
 
 

@@ -71,7 +71,7 @@ def make_folder(path: Path) -> None:
 
 
 def remove_empty_folders() -> None:
-    """Of a command that was refused or stopped after it had made its folder."""
+    """Remove the empty folder of a command that was refused or stopped."""
     for folder in sorted(_made, key=lambda path: len(path.parts), reverse=True):
         with suppress(OSError):
             folder.rmdir()

@@ -70,7 +70,7 @@ class Frames:
 
 
 def _of_run(path: Path) -> Path:
-    """Of the folder of a run its trajectory; other files stay.
+    """The trajectory of the folder of a run; other paths are returned unchanged.
 
     Raises:
         StructureError: there is none.

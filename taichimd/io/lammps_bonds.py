@@ -139,7 +139,7 @@ class BondReader:
         return words
 
     def _frame(self, step: int, rows: list[list[str]], number: int) -> BondFrame:
-        """Of the rows of all atoms; `number` is the line of the last one."""
+        """Frame from the rows of all atoms; `number` is the line of the last one."""
         try:
             counts = np.array([int(row[2]) for row in rows])
             ids = np.array([int(row[0]) for row in rows])
@@ -197,7 +197,7 @@ class BondReader:
             self._cut()
 
     def _sample(self, rows: list[dict[str, str]]) -> BondFrame:
-        """Of the rows of all atoms in bonds.csv."""
+        """Frame from the rows of all atoms in bonds.csv."""
         try:
             near = [[int(one) for one in row["neighbours"].split()] for row in rows]
             orders = [[float(one) for one in row["bond_orders"].split()] for row in rows]

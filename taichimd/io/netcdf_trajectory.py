@@ -133,7 +133,7 @@ class NetcdfTrajectoryWriter(FrameWriter):
             _write_count(self._file, count + 1)
 
     def _values(self, frame: Snapshot) -> dict[str, Any]:
-        """Of a frame what the file has of it, in its order."""
+        """The values of a frame that the file holds, in the order of the file."""
         lengths = Cell(frame.cell).lengths() * self._pbc
         found: dict[str, Any] = {
             "time": frame.time_ps,

@@ -129,7 +129,7 @@ def write_structure(path: Path, atoms: Atoms, *, overwrite: bool) -> None:
 
 
 def _in_folder(path: Path, frame: int | None) -> Path:
-    """Of the folder of a run the file to start from; other paths stay."""
+    """The file to start from in the folder of a run; other paths are returned unchanged."""
     if not path.is_dir():
         return path
     names = ("checkpoint.npz",) if frame is None else TRAJECTORIES

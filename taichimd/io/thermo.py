@@ -176,7 +176,7 @@ def lacks(path: Path, name: str) -> bool:
 
 
 def _columns_of(path: Path) -> tuple[str, ...]:
-    """Of a table that is there.
+    """Columns of an existing table.
 
     Raises:
         OutputError: it is none of this version.

@@ -18,7 +18,7 @@ class Angles(TrajectoryObservable):
 
     @classmethod
     def of_trajectory(cls, trajectory: Trajectory) -> Result:
-        """Of all frames, with bonds shorter than the requested length."""
+        """Result of all frames, with bonds shorter than the requested length."""
         frames, length = trajectory.frames, trajectory.request.angles
         assert length is not None
         found = bond_structure(

@@ -91,7 +91,7 @@ class Flow(RunObservable):
         self._temperatures, self._heats = rows["temperatures"], rows["heats"]
 
     def result(self) -> Result:
-        """Of the run: means and rates with errors from blocks, and a row for each sample."""
+        """Result of the run: means and rates with errors from blocks, and a row for each sample."""
         plan, n = self.run.plan, len(self._heats)
         time = plan.interval * np.arange(float(n))
         temperatures = np.array(self._temperatures, float).reshape(n, -1)

@@ -25,7 +25,7 @@ class Heat(GreenKuboObservable):
         forcefield.check_heat_current()
 
     def result(self) -> Result:
-        """Of the run, errors from the autocorrelation."""
+        """Result of the run, with errors from the autocorrelation."""
         run, rows = self.run, self.series.rows()
         names = [f"{part}_{axis}_eVA_per_fs" for part in ("potential", "kinetic") for axis in "xyz"]
         found = green_kubo_conductivity(

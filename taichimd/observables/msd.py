@@ -51,7 +51,7 @@ class Msd(RunObservable, TrajectoryObservable):
             )
 
     def result(self) -> Result:
-        """Of the run, errors over its blocks."""
+        """Result of the run, with errors over its blocks."""
         msd = np.array(self._motion.msd)
         result = _result({name: fit_diffusion(msd[:, :, k], self.run.dt) for k, name in self.run.that_move})
         if np.ptp(self.run.volumes) > 0.0:
@@ -68,7 +68,7 @@ class Msd(RunObservable, TrajectoryObservable):
 
     @classmethod
     def of_trajectory(cls, trajectory: Trajectory) -> Result:
-        """Of all frames, errors over blocks of them."""
+        """Result of all frames, with errors over blocks of frames."""
         fit, interval = _fit(trajectory), trajectory.frame_time
         positions = relative(trajectory, _continuous(trajectory))
         return _result({

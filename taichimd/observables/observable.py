@@ -51,7 +51,7 @@ class Result:
 
     @property
     def status(self) -> str:
-        """Of the whole: "ok", or what is wrong with it or with its numbers."""
+        """Status of the whole observable: "ok", or what is wrong with it or with its numbers."""
         wrong = [self.doubt, *(one.status for one in self.values.values() if one.status != OK)]
         return ", ".join(dict.fromkeys(filter(None, wrong))) or OK
 

@@ -129,7 +129,7 @@ class Profile(RunObservable):
         self._sizes[:] = saved_array(saved, "sizes", "f", blocks, 2)
 
     def result(self) -> Result:
-        """Of the run: a row for each bin, errors from the blocks."""
+        """Result of the run: a row for each bin, errors from the blocks."""
         run, plan, bins = self.run, self.run.plan, self._bins
         lengths, volumes = (self._sizes / plan.length).T
         per_sample = (self._found / 2**BITS).astype(float) / plan.length

@@ -77,7 +77,7 @@ class Rdf(RunObservable, TrajectoryObservable):
             self._sizes = earlier
 
     def result(self) -> Result:
-        """Of the run; densities are those of the mean volume."""
+        """Result of the run, with the density at the mean volume."""
         run, counts = self.run, np.diff(self._counts, axis=0, prepend=0 * np.array(self._counts[:1]))
         return _result(
             _normalised(counts, self._sizes, run.species, run.numbers, run.plan.r_max, np.array(run.volumes))
@@ -92,7 +92,7 @@ class Rdf(RunObservable, TrajectoryObservable):
 
     @classmethod
     def of_trajectory(cls, trajectory: Trajectory) -> Result:
-        """Of all frames."""
+        """Result of all frames."""
         request, species = trajectory.request, trajectory.species
         return _result(
             pair_distributions(trajectory.frames, species, request.r_max, request.bins, trajectory.pieces)

@@ -82,7 +82,7 @@ class Request(Settings):
 
     @property
     def timestep_ps(self) -> float | None:
-        """Of the program that wrote the frames, ps; None: as the file says."""
+        """Time step of the program that wrote the frames, ps; None: as the file says."""
         return None if self.timestep is None else self.timestep / 1000.0
 
     @property

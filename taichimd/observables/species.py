@@ -61,7 +61,7 @@ class Species(RunObservable):
         self._counts = [Counter({formula: count for formula, count in row if count}) for row in rows]
 
     def result(self) -> Result:
-        """Of the run: a column for each species, the most frequent first."""
+        """Result of the run: a column for each species, the most frequent first."""
         formulas, counts = self._table()
         table: dict[str, Array] = {"time_ps": self.run.plan.interval * np.arange(float(len(counts)))}
         table |= {formula: counts[:, k].astype(float) for k, formula in enumerate(formulas)}

@@ -135,7 +135,7 @@ class Spectrum(RunObservable):
         return each[:, 0], each[:, 1], carried
 
     def result(self) -> Result:
-        """Of the run: spectra and correlations, errors from the blocks."""
+        """Result of the run: spectra and correlations, errors from the blocks."""
         plan = self.run.plan
         plus, minus, carried = self.correlations()
         w = frequencies(plan.spectrum_lags, plan.interval)

@@ -54,7 +54,7 @@ class Vacf(RunObservable, TrajectoryObservable):
                 )
 
     def result(self) -> Result:
-        """Of the run, errors over its blocks."""
+        """Result of the run, with errors over its blocks."""
         run, vacf = self.run, np.array(self._motion.vacf)
         correlations = {name: vacf[:, :, k] for k, name in run.that_move}
         found = {
@@ -75,7 +75,7 @@ class Vacf(RunObservable, TrajectoryObservable):
 
     @classmethod
     def of_trajectory(cls, trajectory: Trajectory) -> Result:
-        """Of all frames, errors over blocks of them."""
+        """Result of all frames, with errors over blocks of frames."""
         frames, interval, window = trajectory.frames, trajectory.frame_time, trajectory.window()
         assert frames.velocities is not None
         velocities = relative(trajectory, frames.velocities)

@@ -24,7 +24,7 @@ class Viscosity(GreenKuboObservable):
         forcefield.check_virial("the viscosity")
 
     def result(self) -> Result:
-        """Of the run, errors from the autocorrelation."""
+        """Result of the run, with errors from the autocorrelation."""
         run, rows, volumes = self.run, self.series.rows(), np.array(self.run.volumes)
         stress = -rows[:, :6] / volumes[:, None]
         found = green_kubo_viscosity(

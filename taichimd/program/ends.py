@@ -146,7 +146,7 @@ def straight_kink(
 
 
 def _trimers(forcefield: ForceField, species: list[str]) -> list[tuple[tuple[str, str, str], float, float]]:
-    """Of each triple its symbols, centre first, the cutoff of its second atom, and the shorter of both."""
+    """Symbols of each triple, centre first, the cutoff of its second atom, and the shorter cutoff of both."""
     found: dict[tuple[tuple[str, str, str], float, float], None] = {}
     for term in forcefield.terms:
         if term.kind not in BODIES:

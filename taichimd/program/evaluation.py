@@ -211,7 +211,7 @@ def tally_writes_forces(variant: Variant) -> bool:
 
 
 def _many_body(variant: Variant) -> list[bool]:
-    """Of each group, whether it leaves the virial of steps with each atom."""
+    """Whether each group stores the virial of each atom in steps."""
     return [
         bool(group.terms.many_body or group.terms.passes or group.terms.queued) for group in variant.groups
     ]

@@ -272,7 +272,7 @@ class Systems(NotCopied):
             self.device.need_outputs()
 
     def energies(self, known: Sequence[float | None] | None = None) -> list[Energy]:
-        """Of all systems, as `energies_of`."""
+        """Energies of all systems, as `energies_of`."""
         with self.evaluating():
             return energies_of(self.device, known)
 

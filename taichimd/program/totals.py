@@ -186,7 +186,7 @@ def _centre_sums(real: Any) -> Any:
 
 
 def centre_of_mass(state: State) -> Centre:
-    """Of all atoms, with the same bits for any spatial order.
+    """Centre of mass of all atoms, bitwise identical for any spatial order.
 
     Raises:
         SettingsError: fixed atoms, whose system has no centre of mass that moves freely.

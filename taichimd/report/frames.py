@@ -128,7 +128,7 @@ def _chosen(total: int) -> list[int]:
 
 
 def _of_text(path: Path, notes: list[str]) -> tuple[list[_Frame], int, int]:
-    """Of an extended XYZ file: the frames, how many the file has, and number of atoms."""
+    """Frames of an extended XYZ file: the frames, how many the file has, and number of atoms."""
     with open(path, "rb") as file:
         ranges, n_atoms, cut = _ranges(file, path)
         if cut:

@@ -102,7 +102,7 @@ class Boards:
         return np.vstack([frame.inverse * per_unit, origin]), half, periods.astype(int), colours
 
     def results(self) -> list[tuple[float, int]]:
-        """Of each system the change of the energy (eV) and the accepted moves; waits for the device."""
+        """For each system the change of the energy (eV) and the accepted moves; waits for the device."""
         gain, accepted = (
             np.split(array.to_numpy()[: self._ends[-1]], self._ends[:-1])
             for array in (self.board.gain, self.board.accepted)

@@ -54,7 +54,7 @@ def check_ensemble(
 
 
 def refused(forcefield: ForceField) -> SettingsError:
-    """Of a force field that keeps states of the atoms."""
+    """Error for a force field that keeps states of the atoms."""
     return SettingsError(
         f"{forcefield.name} keeps charges or other states of the atoms from step to step; Monte Carlo needs "
         "an energy that depends on positions alone: expected another potential, or taichimd run"

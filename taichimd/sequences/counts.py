@@ -62,7 +62,7 @@ class Shape:
 
     @cached_property
     def classes(self) -> list[Ints]:
-        """Of each order (21,): class of each letter; the number of classes for an unknown one."""
+        """For each order (21,): class of each letter; the number of classes for an unknown one."""
         found = []
         for groups in self.groups:
             of = {letter: k for k, group in enumerate(groups) for letter in group}

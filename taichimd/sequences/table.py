@@ -18,7 +18,7 @@ FORMAT, VERSION = "cssp-table", 1
 BACKGROUND, INDEPENDENT = "background", "independent"
 REFERENCES = (BACKGROUND, INDEPENDENT)
 PSEUDO_COUNTS = (1.0, 300.0, 1000.0)
-"""Of the three orders: chosen by cross-validation of fifty chains. More chains need smaller ones."""
+"""Pseudo-counts of the three orders: chosen by cross-validation of fifty chains. More chains need smaller ones."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Table:
             )
 
     def rows(self) -> Iterator[tuple[str, int, int, int]]:
-        """Of each order: name, cells, cells with counts, counts."""
+        """For each order: name, cells, cells with counts, counts."""
         both = self.counts.singlets[0], self.counts.doublets[0], self.counts.triplets
         for name, counts, of_cell in zip(("singlets", "doublets", "triplets"), both, (3, 9, 27), strict=True):
             cells = counts.reshape(-1, of_cell).sum(axis=1)

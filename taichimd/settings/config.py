@@ -106,7 +106,7 @@ def by_option(values: Mapping[str, Any], where: str = "settings") -> dict[str, A
 
 
 def _option(name: str, topic: str, names: Mapping[str, str], where: str) -> str:
-    """Of a key in the table of a topic."""
+    """Name of the setting of a key in the table of a topic."""
     if name not in names and name in SETTINGS:
         place = SETTINGS[name]
         raise SettingsError(

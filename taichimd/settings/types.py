@@ -82,7 +82,7 @@ def parse_time(text: str) -> float:
 
 
 def _femtoseconds(text: str) -> float:
-    """Of a text with a unit; NaN if it cannot be read."""
+    """Time of a text with a unit, fs; NaN if it cannot be read."""
     match = _TIME.fullmatch(text)
     try:
         return float(match.group(1)) * _TIME_FS[match.group(2)] if match else math.nan
@@ -114,7 +114,7 @@ def parts_of(text: str | None) -> tuple[str, ...]:
 
 
 def checked_per_atom(value: str | None) -> str | None:
-    """Of the columns of each atom: names from PER_ATOM, each once; None of "none"."""
+    """Names of columns of each atom, from PER_ATOM, each once; None for "none"."""
     parts = parts_of(value)
     if value == NONE:
         return None
@@ -147,7 +147,7 @@ def rates_of(names: tuple[str, ...]) -> Callable[[str | None], str | None]:
 
 
 def checkpoint_of(path: str | None) -> str | None:
-    """Of a run's folder its checkpoint."""
+    """The checkpoint in the folder of a run."""
     return str(Path(path) / "checkpoint.npz") if path and Path(path).is_dir() else path
 
 

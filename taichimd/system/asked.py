@@ -16,7 +16,7 @@ from taichimd.core.names import hint
 Mask = NDArray[np.bool_]
 AXES = "xyz"
 DIGITS = 6
-"""Of coordinates in angstrom: round-off does not decide about atoms on a boundary."""
+"""Digits of coordinates in angstrom: round-off does not decide about atoms on a boundary."""
 
 
 class Asked:

@@ -203,7 +203,7 @@ class Groups(Mapping[str, Numbers]):
         return more
 
     def rows(self) -> list[tuple[str, str, str]]:
-        """Of each group its name, what atoms it has, and between which coordinates they are."""
+        """For each group its name, its atoms, and the range of their coordinates."""
         atoms, rows = self._asked.atoms, []
         for name, numbers in self.items():
             counts = dict(Counter(np.array(atoms.symbols)[numbers].tolist()))

@@ -14,7 +14,7 @@ DIAMOND_BONDS = ((1, 1, 1), (1, -1, -1), (-1, 1, -1), (-1, -1, 1))
 """From an atom of the first face-centred cubic lattice of diamond to its neighbours, quarters of a cell."""
 MAX_ATOMS = 2**27
 HEIGHT = 20.0
-"""Of the cell of a sheet, angstrom; it is not periodic in that direction."""
+"""Height of the cell of a sheet, angstrom; the cell is not periodic in that direction."""
 
 
 def beta_cristobalite(a: float, elements: tuple[str, ...]) -> Atoms:

@@ -44,7 +44,7 @@ from taichimd.transport.tasks import Case, Runs, Task
 BUSY = 64_000
 """Atoms that keep a GPU busy: runs of fewer go together."""
 MAX_ATOMS = 2**27
-"""Of a supercell: more have no number in a list."""
+"""Largest number of atoms of a supercell: more have no number in a list."""
 
 
 @dataclass(frozen=True)
@@ -298,7 +298,7 @@ def _check_cell(atoms: Atoms, settings: KappaSettings) -> None:
 
 
 def volume_of(system: Atoms, settings: KappaSettings) -> float:
-    """Of what conducts heat, angstrom^3: the cell, or area times thickness of a sheet in it."""
+    """Volume that conducts heat, angstrom^3: the cell, or area times thickness of a sheet in it."""
     if settings.thickness is None:
         return float(abs(np.linalg.det(system.cell.array)))
     return _area(system) * settings.thickness

@@ -140,7 +140,7 @@ def layout_of(atoms: Atoms, settings: KappaSettings) -> Layout:
 
 
 def _extent(atoms: Atoms, axis: int) -> float:
-    """Of the cell along the axis, angstrom, to which its other two vectors must be normal."""
+    """Length of the cell along the axis, angstrom, to which its other two vectors must be normal."""
     cell = atoms.cell.array
     if abs(np.linalg.det(cell)) < 1e-9:
         raise SettingsError(

@@ -72,7 +72,7 @@ _MODES = ("green-kubo", "hnemd", "nemd")
 
 @dataclass(frozen=True)
 class KappaSettings(Settings):
-    """Of `taichimd.transport.kappa.thermal_conductivity`.
+    """Settings of `taichimd.transport.kappa.thermal_conductivity`.
 
     Lengths of time are numbers in fs, or texts with a unit such as "20ps". The types of the fields name the
     units of other numbers. `taichimd kappa --help` says what each means.
@@ -240,7 +240,7 @@ class KappaSettings(Settings):
 
     @property
     def bath_temperatures(self) -> tuple[float, float]:
-        """Of the hot and of the cold bath, K."""
+        """Temperatures of the hot and of the cold bath, K."""
         half = 0.5 * (self.difference or 0.0)
         return self.temperature + half, self.temperature - half
 
@@ -281,7 +281,7 @@ class KappaSettings(Settings):
 
     @property
     def steps(self) -> int:
-        """Of a run."""
+        """Steps of a run."""
         return round(self.time / self.timestep)
 
     @property

@@ -50,7 +50,7 @@ class Case:
 
     @property
     def folder(self) -> str:
-        """Of its runs, in the folder of the results."""
+        """Folder of the runs, in the folder of the results."""
         if self.settings.lengths is None:
             return "."
         return f"length-{self.settings.lengths[self.number]:g}A"

@@ -81,7 +81,7 @@ class Case:
 
     @property
     def timestep(self) -> float:
-        """Of runs, in ASE's unit of time."""
+        """Time step of runs, in ASE's unit of time."""
         return self.forcefield.timestep * units.fs
 
     @cached_property

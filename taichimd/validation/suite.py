@@ -64,7 +64,7 @@ CHECKS: tuple[Check, ...] = (
     *peers.CHECKS,
 )
 NAMES = tuple(measure.name for check in CHECKS for measure in check.measures)
-"""Of all measures, in the order of the table."""
+"""Names of all measures, in the order of the table."""
 CANNOT = (SettingsError, PropertyError, BackendError, CapacityError, StructureError)
 """Errors that say that something cannot be done here, not that a result is wrong."""
 

@@ -174,7 +174,7 @@ class CellMotion(Ensemble):
 
     @classmethod
     def device_functions(cls, coupling: Any, real: Any, by_slot: bool) -> EnsembleFunctions:
-        """Those of every barostat."""
+        """Device functions that every barostat has."""
         from taichimd.ensembles.barostats.action import barostat_functions
 
         return barostat_functions(cls, coupling, real, by_slot)

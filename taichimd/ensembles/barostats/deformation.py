@@ -32,9 +32,9 @@ from taichimd.system.frame import make_frame
 KINDS = ("engineering", "true")
 POSITIONS, PECULIAR = "positions", "peculiar"
 MAX_STRAIN = 1e-3
-"""Of one action: more is refused, because forces do not follow in time."""
+"""Largest change of the cell in one action: more is refused, because forces do not follow in time."""
 TERMS = 12
-"""Of the series of exp(x) and log(1 + x)."""
+"""Number of terms of the series of exp(x) and log(1 + x)."""
 PLANES = {"yz": (2, 1), "xz": (2, 0), "xy": (1, 0)}
 """Row and column of the velocity gradient: xy is du_x/dy."""
 
@@ -149,7 +149,7 @@ class DeformedCell(CellMotion):
 
     @property
     def moved_axes(self) -> str:
-        """Those of the barostat, and those along which the deformation moves atoms: xy along x."""
+        """Axes of the barostat, and axes along which the deformation moves atoms: xy along x."""
         return super().moved_axes + "".join(name[0] for name in self.rates)
 
     @property

@@ -42,7 +42,7 @@ frequency and phase
 (in turns); energy at the cutoff; what friction leaves of a velocity in a step; energy of a spring of a centre
 of mass."""
 KEPT = CELL
-"""Of a CENTRE: where it was when it was last summed."""
+"""Place of a CENTRE: where it was when it was last summed."""
 
 # The array `sums`, of whole numbers: of each row SUMS sums of SLOTS parts.
 SLOTS = 64
