@@ -22,7 +22,7 @@ from taichimd.estimators.series import Array, Mean, finite
 from taichimd.estimators.structure import count_angles, mean_neighbours
 
 MAX_BONDS = 300
-"""Largest mean number of bonds of an atom: with more, angles of a few thousand atoms take minutes and all memory."""
+"""Most bonds of an atom on average: with more, angles of a few thousand atoms take minutes and all memory."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ FORMAT, VERSION = "cssp-table", 1
 BACKGROUND, INDEPENDENT = "background", "independent"
 REFERENCES = (BACKGROUND, INDEPENDENT)
 PSEUDO_COUNTS = (1.0, 300.0, 1000.0)
-"""Pseudo-counts of the three orders: chosen by cross-validation of fifty chains. More chains need smaller ones."""
+"""Counts of three orders: chosen by cross-validation of fifty chains. More chains need smaller ones."""
 
 
 @dataclass(frozen=True)

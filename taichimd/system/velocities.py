@@ -24,7 +24,7 @@ def degrees_of_freedom(n_atoms: int, n_fixed: int = 0, held: NDArray[np.bool_] |
 
 
 def temperature(atoms: Atoms) -> float:
-    """Temperature of the velocities of atoms, K, as thermo.csv has it: of the degrees of freedom of `degrees_of_freedom`.
+    """Temperature of the velocities of atoms, K, as in thermo.csv, with `degrees_of_freedom`.
 
     Fixed atoms do not count, whatever velocity they have been given; 0 if all are fixed. ASE's
     `get_temperature` counts 3N without them.

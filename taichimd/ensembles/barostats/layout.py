@@ -13,7 +13,7 @@ Cell, B - 1 and C are in `system.cell`."""
 RATES, TRUE_RATE, PECULIAR, STRAIN_WORK, STRAIN_WORK_AHEAD, STRAIN, REACHED, DEFORMED_SIZE = accumulate(
     (9, 1, 1, 1, 1, 9, 9), initial=BATH_SIZE
 )
-"""Numbers of a deformation alone: rates (1/time), 1 if they are true rates, 1 if momenta are peculiar; work on the
+"""Numbers of a deformation: rates (1/time), 1 if they are true rates, 1 if momenta are peculiar; work on the
 atoms, and what of it is yet to be done (eV); logarithm of the last deformation; the product of all
 deformations, the last one too, without what a barostat does."""
 DEFORMATION_STATE = slice(STRAIN_WORK, DEFORMED_SIZE)
