@@ -11,7 +11,7 @@ VELOCITY_RESCALING = 2
 CELL = 3
 """Noise of a barostat in one step: six normals in three blocks."""
 MC_MOVE = 4
-"""Numbers of a trial move of an atom in one sweep: three displacements, and one that accepts a single move."""
+"""Numbers of a trial move of an atom in one sweep: three displacements, and one for the decision."""
 MC_SWEEP = 5
 """Numbers of the trial moves of a whole system in one sweep."""
 MC_EXCHANGE = 6
