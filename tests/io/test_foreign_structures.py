@@ -352,7 +352,7 @@ def test_charges_are_remarked():
 
 
 def test_options_of_lammps_files_are_refused_elsewhere(read):
-    with pytest.raises(SettingsError, match=r"input_units = real: .*a\.cif is not such a file"):
+    with pytest.raises(SettingsError, match=r"input_units = real is for .*a\.cif is not such a file"):
         read("a.cif", CIF, units="real")
     with pytest.raises(SettingsError, match="atom_style = charge"):
         read("a.xyz", "1\n\nSi 0 0 0\n", atom_style="charge")
