@@ -31,7 +31,7 @@ def check_drives(forcefield: ForceField, given: Sequence[Sequence[GroupDrive]]) 
         if forcefield.charged and isinstance(drive.what, Force) and drive.what.quantity == "field":
             raise SettingsError(
                 f"the electric field {drive.name} acts on fixed charges, and {forcefield.name} "
-                "finds charges anew in each step, without the field; use a potential without charges"
+                "computes its charges in each step without the field; use a potential without charges"
             )
 
 
