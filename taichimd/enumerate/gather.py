@@ -22,6 +22,7 @@ from taichimd.core.runtime import DeviceFunction, computed_in, ti
 from taichimd.enumerate.access import access, slope_vector
 from taichimd.enumerate.bond_order import bond_order_loops
 from taichimd.enumerate.bond_order_registers import MAX_IN_REGISTERS, compact_function
+from taichimd.enumerate.coordination import coordination_function
 from taichimd.enumerate.crowded import MAX_IN_ARRAYS, crowded_function
 from taichimd.enumerate.live import BITS, following, marked
 from taichimd.enumerate.reproducible_sum import pair_sums
@@ -75,6 +76,7 @@ def gather_functions(terms: Terms, real: Any, term: Any, layout: int, straight: 
     look = access(terms, term, layout)
     sums = pair_sums(real)
     bond = bond_order_loops(terms, term, layout) if has_bond else None
+    around = coordination_function(terms, term, layout) if terms.coordination else None
     straight = straight and has_bond and terms.one_species and not has_pair
     few = compact_function(terms, term, layout) if straight else None
     # On a CPU nobody waits for an atom with more neighbours, but everybody for the compiler.
@@ -136,6 +138,8 @@ def gather_functions(terms: Terms, real: Any, term: Any, layout: int, straight: 
             if ti.static(has_bond):
                 energy += bond.bonds(i, mask, n, width, shift_bits, rows, kept)
                 bond.forces(i, mask, n, width, shift_bits, rows, kept)
+            if ti.static(bool(around)):
+                energy += around(i, mask, n, width, shift_bits, rows, kept)
         kept.live[i] = mask
         return energy
 

@@ -38,6 +38,28 @@ class BondOrder:
 
 
 @dataclass(frozen=True)
+class Coordination:
+    """Functions of E_i = sum_j pair(r_ij, Z_i) + sum_{j<k} weight(r_ij) weight(r_ik) angle(cos, Z_i).
+
+    Z_i = sum over j of coordinate(r_ij). Parameters are those of (i, j, j), of an angle those of (i, j, k).
+    The functions are called for r < p.cutoff, at which all end.
+
+    Attributes:
+        coordinate: `(r, p) -> (f, df/dr)`.
+        pair: `(r, Z, p) -> (u, du/dr, du/dZ)`.
+        weight: `(r, p) -> (w, dw/dr)`.
+        of_coordination: `(Z, p) -> vector`, numbers that `angle` needs of Z.
+        angle: `(cos, vector, p) -> (h, dh/dcos, dh/dZ)`.
+    """
+
+    coordinate: Any
+    pair: Any
+    weight: Any
+    of_coordination: Any
+    angle: Any
+
+
+@dataclass(frozen=True)
 class Pass:
     """One loop over atoms of a term of passes.
 
@@ -160,6 +182,7 @@ class Terms:
             kinds, p.strength in eV. The function is the weight `(r_ij, q) -> (w_ij, dw_ij/dr_ij)`, q of the
             kinds (i, j, j), called for r_ij < q.range (angstrom).
         passes: `Passes`.
+        coordination: a `Coordination`.
         short_body: the three-body term ends so much before the pair term that each has a list of its own.
         queued: forces are found by kernels that the host queues before those of a step.
     """
@@ -169,6 +192,7 @@ class Terms:
     bond_order: Compiled | None
     n_kinds: int
     angle: Compiled | None = None
+    coordination: Compiled | None = None
     short_body: bool = False
     passes: Compiled | None = None
     queued: bool = False
@@ -176,7 +200,9 @@ class Terms:
     @property
     def separate(self) -> tuple["Terms", "Terms"]:
         """The pair term without the three-body term, and the other way round."""
-        no_body = replace(self, triplet=None, bond_order=None, angle=None, short_body=False)
+        no_body = replace(
+            self, triplet=None, bond_order=None, angle=None, coordination=None, short_body=False
+        )
         return no_body, replace(self, pair=None, short_body=False)
 
     @property
@@ -187,7 +213,7 @@ class Terms:
     @property
     def body(self) -> Compiled | None:
         """The three-body term."""
-        return self.triplet or self.bond_order or self.angle
+        return self.triplet or self.bond_order or self.angle or self.coordination
 
     @property
     def many_body(self) -> bool:

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from taichimd.enumerate.terms import Compiled, Terms, Triples
 from taichimd.forcefields.flat import flat_rows
-from taichimd.forcefields.term import ANGLE, BOND_ORDER, PAIR, PASSES, TRIPLET, Term
+from taichimd.forcefields.term import ANGLE, BOND_ORDER, COORDINATION, PAIR, PASSES, TRIPLET, Term
 from taichimd.forcefields.truncate import ended, truncated
 
-BODIES = TRIPLET, BOND_ORDER, ANGLE
+BODIES = TRIPLET, BOND_ORDER, ANGLE, COORDINATION
 """Kinds of three-body terms."""
 SHORT = 0.7
 """Up to this part of the pair term's cutoff (a third of its volume) a three-body term has its own list."""
@@ -98,8 +98,8 @@ def bound(terms: Sequence[Term], species: Sequence[str]) -> Bound:
 def _reaches(cutoff: NDArray[np.float64], bond_order: bool) -> NDArray[np.float64]:
     """Longest distance of pair (i, j) in any triple centred on either, from cutoffs of (i, j, k).
 
-    A triplet's row (i, j, k) limits r_ij, its mirror (i, k, j) limits r_ik; a bond order's row (i, j, k)
-    limits r_ik, and (i, j, j) the bond.
+    A triplet's row (i, j, k) limits r_ij, its mirror (i, k, j) limits r_ik, and so it is with coordination; a
+    bond order's row (i, j, k) limits r_ik, and (i, j, j) the bond.
     """
     one_way = cutoff.max(axis=1) if bond_order else cutoff.max(axis=2)
     return np.maximum(one_way, one_way.T)

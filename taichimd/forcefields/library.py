@@ -36,6 +36,7 @@ KINDS = {
     ".pair": "pair",
     ".sw.mod": "sw/mod",
     ".funcfl": "eam",
+    ".edip": "edip/multi",
 }
 """What the end of a file's name says about its format."""
 
@@ -56,7 +57,6 @@ _NOT_READ = {
     "a machine-learned model": (".pt", ".pth", ".pb", ".model", ".mliap", ".ckpt", ".onnx", ".hdnnp", ".nn"),
     "a REBO or AIREBO potential": (".rebo", ".airebo", ".airebo-m", ".airebo.m", ".lcbop"),
     "a potential of another form": (
-        ".edip",
         ".comb",
         ".comb3",
         ".bop",

@@ -27,6 +27,7 @@ _MAKERS = {
     "tersoff/mod/c": ("tersoff_mod", "TersoffMod"), "tersoff/zbl": ("tersoff_zbl", "TersoffZBL"),
     "pair": ("pair_file", "PairPotential"), "sw/mod": ("sw_mod", "StillingerWeberMod"),
     "eam/alloy": ("eam", "EmbeddedAtom"), "eam/fs": ("eam", "EmbeddedAtom"), "eam": ("eam", "EmbeddedAtom"),
+    "edip/multi": ("edip", "Edip"),
 }  # fmt: skip
 """Module and function by kind of file; imported when they are needed."""
 

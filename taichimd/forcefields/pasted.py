@@ -13,6 +13,8 @@ _FILES = {
     "eam": "FILE.eam for each element",
     "eam/alloy": "FILE.eam.alloy",
     "eam/fs": "FILE.eam.fs",
+    "edip": "FILE.edip",
+    "edip/multi": "FILE.edip",
     "reaxff": "FILE.ffield",
 }
 """The file that follows --potential, by pair style."""

@@ -17,7 +17,7 @@ from taichimd.forcefields.truncate import truncated
 from taichimd.forcefields.user_files import digest
 
 PAIR, TRIPLET, BOND_ORDER, ANGLE, PASSES = "pair", "triplet", "bond order", "angle", "passes"
-QUEUED = "queued"
+COORDINATION, QUEUED = "coordination", "queued"
 """A term with kernels of its own, which the host queues: it has a method `bind` (`reaxff.forcefield`)."""
 _DOI = re.compile(r"\b10\.\d{4,9}/[^\s,;]+[^\s,;.)]")
 
@@ -53,7 +53,7 @@ class Term:
     """A tuple function with its parameters.
 
     Attributes:
-        kind: "pair", "triplet", "bond order", "angle", "passes" or "queued".
+        kind: "pair", "triplet", "bond order", "angle", "coordination", "passes" or "queued".
         function: compiled function as `terms` says; of a bond order a `BondOrder`, of passes `Passes`.
         table: parameters by elements.
         name: for reports.

@@ -20,6 +20,7 @@ FILES = (
     "vashishta",
     "eam/alloy",
     "eam/fs",
+    "edip/multi",
 )
 """Kinds of parameter files that LAMMPS reads as they are; also names of its pair styles."""
 TRUNCATIONS = {

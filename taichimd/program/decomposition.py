@@ -71,4 +71,4 @@ def by_tuple(chosen: str, terms: Terms) -> ByTuple:
     """The terms of a group of which lists of tuples are made."""
     by_pairs = chosen == TUPLE or (chosen == TUPLE_PAIRS and terms.short_body)
     pairs = by_pairs and terms.pair is not None
-    return ByTuple(pairs, chosen == TUPLE and terms.many_body)
+    return ByTuple(pairs, chosen == TUPLE and terms.many_body and not terms.coordination)

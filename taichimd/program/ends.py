@@ -9,7 +9,7 @@ from ase import Atoms
 from taichimd.core.arrays import Array
 from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.bound import BODIES
-from taichimd.forcefields.term import BOND_ORDER, Term
+from taichimd.forcefields.term import BOND_ORDER, COORDINATION, Term
 from taichimd.program.engine import Engine
 
 JUMP = 1e-6
@@ -67,11 +67,11 @@ class PairEnd:
 def pair_ends(forcefield: ForceField, species: list[str], decomposition: str) -> tuple[PairEnd, ...]:
     """What jumps at the cutoff of each pair of species, in an isolated dimer."""
     bounds = forcefield.bind(species)
-    bond_orders = [term for term in forcefield.terms if term.kind == BOND_ORDER]
+    with_pairs = [term for term in forcefield.terms if term.kind in (BOND_ORDER, COORDINATION)]
     ends: list[tuple[int, int, float]] = []
     for i, j in combinations_with_replacement(range(len(species)), 2):
         cutoffs = {bound.pair_cutoffs[i, j] for bound in bounds}
-        for term in bond_orders:
+        for term in with_pairs:
             reach = _cutoffs_of_triples(term, species)
             cutoffs |= {reach[i, j, j], reach[j, i, i]}
         ends += [(i, j, float(c)) for c in sorted(cutoffs) if c > _SHORTEST]

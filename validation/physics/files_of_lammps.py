@@ -1,4 +1,4 @@
-"""EAM and Tersoff files that come with LAMMPS, evaluated by both programs.
+"""EAM, Tersoff and EDIP files that come with LAMMPS, evaluated by both programs.
 
     python -m validation.physics.files_of_lammps          (two cores: two minutes)
 
@@ -29,6 +29,8 @@ CASES = {
     "Si.tersoff.mod": ("tersoff/mod", ["Si"], "diamond", 5.431),
     "Si.tersoff.modc": ("tersoff/mod/c", ["Si"], "diamond", 5.431),
     "SiC.tersoff.zbl": ("tersoff/zbl", ["Si", "C"], "diamond", 4.4),
+    "Si.edip": ("edip/multi", ["Si"], "diamond", 5.431),
+    "SiC.edip": ("edip/multi", ["Si", "C"], "diamond", 4.5),
 }
 """Pair style, elements, lattice and its constant (angstrom) of each file."""
 DISPLACED = 0.1
