@@ -36,6 +36,12 @@ class Flow(RunObservable):
         self._accounts = [f"heat_{name}" for name in engine.heats()]
         self._accounts += [f"work_{name}" for name in engine.drives()]
         self._accounts += ["work_deformation"] * engine.ensemble.deforms
+        powers = [_power(name) for name in self._accounts]
+        if twice := [name for name in powers if powers.count(name) > 1]:
+            raise SettingsError(
+                f"observe = flow: a bath is called {twice[0]}, which is what the power of the work of "
+                f"{twice[0].removeprefix('work_')} is called; give the group of the bath another name"
+            )
         if not (self._groups or self._accounts):
             raise SettingsError(
                 "observe = flow: there are no groups, baths of groups and drives; give --group, --bath"
@@ -113,8 +119,7 @@ class Flow(RunObservable):
             column = table[f"{name}_eV"] = heats[:, number]
             rates = [_slope(column[block], plan.interval) for block in blocks]
             mean = _mean(np.array(rates))
-            # The power of a bath has the name of the bath, the power of a drive says that it is work.
-            power = name.removeprefix("heat_")
+            power = _power(name)
             result.values[f"power_{power}"] = finding(mean.value, mean.error, "eV/ps", note=mean.note)
             result.rows.append((f"power {power}", f"{plus_minus(mean)} eV/ps"))
             given[name] = column - column[0], 0.0 * column
@@ -126,6 +131,11 @@ class Flow(RunObservable):
         """Samples of each block; what does not fill the blocks is left out at the start."""
         plan = self.run.plan
         return list(np.arange(n - plan.length * plan.blocks, n).reshape(plan.blocks, plan.length))
+
+
+def _power(account: str) -> str:
+    """Name of a power: of a bath the name of the bath, of a drive with the word work."""
+    return account.removeprefix("heat_")
 
 
 def _slope(values: Array, interval: float) -> float:

@@ -138,6 +138,17 @@ def test_values_that_make_no_sense_are_refused_in_one_line(make, words):
         ([Force((0, 0, 1), on="tip")], "Force on='tip': there is no group 'tip'"),
         ([Force((0, 0, 1), on=[])], "is empty"),
         ([Force((0, 0, 1), on="hot"), Drag(5.0, on="hot")], "two drives are called hot"),
+        (
+            [Force((0, 0, 1), name="deformation")],
+            "drive deformation: its column work_deformation_eV would be that of the work of a deformation",
+        ),
+        (
+            [
+                Indenter("sphere", (0, 0, 0), 2.0, name="ball"),
+                Wall("z > 0", "harmonic", constant=1.0, cutoff=2.0, name="ball_x"),
+            ],
+            "drives ball and ball_x would both have the column force_ball_x_eV_per_A",
+        ),
         ([Move((1, 0, 0), on=[1, 2]), Move((1, 0, 0), on=[2, 3])], "atom 2 moves in two ways"),
         ([Force(field=(0, 0, 1))], "the structure has none; set its initial_charges"),
         ([Force(array=np.zeros((5, 3)), on=[1, 2])], "expected finite forces of shape (2, 3) or (108, 3)"),

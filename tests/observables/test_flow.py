@@ -110,6 +110,12 @@ def test_what_cannot_be_observed_is_said():
     simulation = Simulation(argon((2, 2, 2)), SMOOTH)
     with pytest.raises(SettingsError, match="there are no groups, baths of groups and drives"):
         simulation.observe("flow", 100)
+    both = [Source(1.0, on="work_pull"), Force((0.0, 0.0, 0.01), on=range(9, 12), name="pull")]
+    simulation = Simulation(argon((2, 2, 2)), SMOOTH, groups={"work_pull": range(9)}, acting=both)
+    with pytest.raises(
+        SettingsError, match="a bath is called work_pull, which is what the power of the work of"
+    ):
+        simulation.observe("flow", 100)
     tilted = argon((2, 2, 2))
     tilted.set_cell([[10.8, 0, 0], [3.0, 10.8, 0], [0, 0, 10.8]])
     with pytest.raises(SettingsError, match="planes normal to x need"):

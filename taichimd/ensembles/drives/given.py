@@ -22,6 +22,16 @@ from taichimd.system.groups import Groups, of_runs, runs_of
 DRIVES: dict[str, type[Drive]] = {
     kind.kind: kind for kind in (Force, Spring, Wall, Indenter, Move, Drag, Momentum)
 }
+_COLUMNS = {
+    "force": ("force", "eV_per_A"),
+    "place": ("place", "A"),
+    "push": ("force", "eV_per_A"),
+    "impulse": ("impulse", "eVfs_per_A"),
+}
+"""Word and unit in the name of a column, by quantity; of other quantities the quantity and eV."""
+_VECTORS = ("force", "place")
+WORK_OF_DEFORMATION = "work_deformation_eV"
+"""The column of the work of a deformation, which no drive may have."""
 STATE = ("state",)
 """What the record of a drive has of its state; a drive begins anew without it."""
 
@@ -58,6 +68,15 @@ class GroupDrive:
         plain = {one.name: one.default for one in fields(self.what)}
         given = [f"{key} {value}" for key, value in self.what.settings().items() if value != plain[key]]
         return f"{self.name}: {self.what.kind}, {', '.join(given)}, {len(self.atoms):,} atoms"
+
+    def columns(self) -> dict[str, tuple[str, ...]]:
+        """Names of the columns of tables by quantity; three names of a vector."""
+        found = {}
+        for quantity in self.what.columns():
+            word, unit = _COLUMNS.get(quantity, (quantity, "eV"))
+            axes = ("_x", "_y", "_z") if quantity in _VECTORS else ("",)
+            found[quantity] = tuple(f"{word}_{self.name}{axis}_{unit}" for axis in axes)
+        return found
 
     def record(self) -> dict[str, Any]:
         """All of this, JSON-able."""
@@ -153,7 +172,27 @@ def group_drives(
     rows = sum(2 if one.partner is not None else 1 for one in found.values())
     if rows > MAX_DRIVES:
         raise SettingsError(f"{len(found)} drives of one system: at most {MAX_DRIVES} act at a time")
-    return [found[k] for k in range(len(given))], moved, remarks
+    ordered = [found[k] for k in range(len(given))]
+    _check_columns(ordered)
+    return ordered, moved, remarks
+
+
+def _check_columns(drives: Sequence[GroupDrive]) -> None:
+    """Raise if two drives, or a drive and a deformation, would have one column of tables."""
+    owners: dict[str, str] = {}
+    for drive in drives:
+        for column in (name for names in drive.columns().values() for name in names):
+            if column == WORK_OF_DEFORMATION:
+                raise SettingsError(
+                    f"drive {drive.name}: its column {column} would be that of the work of a deformation; "
+                    "give the drive another name"
+                )
+            if column in owners:
+                raise SettingsError(
+                    f"drives {owners[column]} and {drive.name} would both have the column {column}; give one "
+                    "of them another name"
+                )
+            owners[column] = drive.name
 
 
 def _what(one: Any) -> Drive:

@@ -5,8 +5,6 @@ from typing import Any
 
 from taichimd.ensembles.drives.given import GroupDrive
 
-_COLUMNS = {"push": ("force", "eV_per_A"), "impulse": ("impulse", "eVfs_per_A")}
-
 
 def shown(drive: GroupDrive, found: Mapping[str, Any], time: float) -> dict[str, Any]:
     """What a user sees of the results of a drive (`Drives.found`), by name.
@@ -31,13 +29,7 @@ def of_table(drives: Sequence[GroupDrive], found: Mapping[str, Mapping[str, Any]
     """
     columns: dict[str, float] = {}
     for drive in drives:
-        for name in drive.what.columns():
-            value = found[drive.name][name]
-            if name in ("force", "place"):
-                unit = "eV_per_A" if name == "force" else "A"
-                axes = zip("xyz", value, strict=True)
-                columns |= {f"{name}_{drive.name}_{axis}_{unit}": v for axis, v in axes}
-            else:
-                word, unit = _COLUMNS.get(name, (name, "eV"))
-                columns[f"{word}_{drive.name}_{unit}"] = value
+        for quantity, names in drive.columns().items():
+            value = found[drive.name][quantity]
+            columns |= zip(names, value if len(names) > 1 else (value,), strict=True)
     return columns
