@@ -187,6 +187,35 @@ def _remembering_copper() -> Any:
     return made(A=0.0855, xi=1.224, p=10.960, q=2.278, r0=2.556, cutoff=6.0)
 
 
+def eam_alloy(cells: int, temperature: float = 900.0, *, timestep_fs: float = 2.0, seed: int = 8) -> System:
+    """A disordered fcc alloy of embedded atoms with tables whose densities differ in both directions.
+
+    Values have ten digits, so that they are the same on every machine.
+    """
+    atoms = bulk("Cu", "fcc", a=3.6, cubic=True).repeat(cells)
+    atoms.symbols[np.random.default_rng(seed).permutation(len(atoms))[::2]] = "Ni"
+
+    def forcefield() -> Any:
+        from taichimd import table
+        from taichimd.forcefields.eam import EAM
+
+        r, rho = np.linspace(0.0, 5.0, 501), np.linspace(0.0, 40.0, 401)
+        ends = (1.0 - r / 5.0) ** 3
+        rows = {}
+        for i, own in (("Cu", 1.0), ("Ni", 1.1)):
+            for j, other in (("Cu", 1.0), ("Ni", 1.2)):
+                density = np.round(10.0 * other * own**0.5 * np.exp(-r) * ends, 10)
+                rphi = np.round(900.0 * own * np.exp(-2.6 * r) * ends * (1.0 if i == j else 1.05), 10)
+                rows[i, j] = {"density": table("density", r, density), "rphi": table("rphi", r, rphi)}
+            rows[i, i]["embedding"] = table("embedding", rho, np.round(-1.2 * own * np.sqrt(rho), 10))
+        rows["Ni", "Cu"]["rphi"] = rows["Cu", "Ni"]["rphi"]
+        return EAM(table=rows, cutoff=5.0)
+
+    return System(
+        "alloy", with_velocities(atoms, temperature, seed), forcefield, timestep_fs * units.fs, NO_LAMMPS
+    )
+
+
 def silicon_carbide(
     cells: int, temperature: float = 300.0, *, a: float = 4.3582, timestep_fs: float = 1.0, seed: int = 2007
 ) -> System:

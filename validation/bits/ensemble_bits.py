@@ -5,10 +5,11 @@
 
 Each ensemble drives a Lennard-Jones melt for 303 steps, with a near list and, by a skin of the user's,
 without one; silica and hot silicon (Tersoff) run 203 steps in NVE and with Langevin's thermostat, silicon
-with barostats, too. A sum of three potentials follows, and copper of passes, which keeps a state of atoms.
-The last runs are of the plain stepper, whose bits are those of the fused one. Starts are the same on every
-machine, and SHA-256 of positions, velocities, forces and cell says whether ends are. The last steps are done
-twice: the second time by an engine that was made anew and given the state of the first.
+with barostats, too. A sum of three potentials follows, copper of passes, which keeps a state of atoms, and an
+alloy of embedded atoms with tables. Then cells are stretched and sheared, with flips, and drives of several
+kinds act. The last runs are of the plain stepper, whose bits are those of the fused one. Starts are the same
+on every machine, and SHA-256 of positions, velocities, forces and cell says whether ends are. The last steps
+are done twice: the second time by an engine that was made anew and given the state of the first.
 """
 
 import inspect
@@ -19,7 +20,7 @@ from typing import Any
 
 from validation import common, systems
 
-STEPS = {"lj-melt": 300, "silica": 200, "silicon": 200, "silicon-sum": 100, "copper": 200}
+STEPS = {"lj-melt": 300, "silica": 200, "silicon": 200, "silicon-sum": 100, "copper": 200, "alloy": 200}
 LAST = 3
 """Steps of a second call: what the first one has left behind is used."""
 SETTINGS = {
@@ -78,8 +79,40 @@ def runs() -> Iterator[tuple[str, Any, dict[str, Any]]]:
         more = {"ensemble": kind(**settings_of(kind))}
         yield f"silicon-sum {kind.__name__}", systems.silicon_sum(4), more
         yield f"copper {kind.__name__}", systems.copper(6), more
+    for kind in (kinds[0], kinds[1], kinds[6]):
+        yield f"alloy {kind.__name__}", systems.eam_alloy(5), {"ensemble": kind(**settings_of(kind))}
+    sides = taichimd.StochasticCell(
+        control="orthorhombic", axes="yz", pressure_coupling_time=200.0, bulk_modulus=100.0, period=5
+    )
+    stretched = taichimd.combine(taichimd.Bussi(300.0, seed=3), sides, taichimd.Deform(x="1e11/s"))
+    yield "silicon stretched", silicon, {"ensemble": stretched}
+    # Far enough for a flip.
+    sheared = taichimd.combine(taichimd.Langevin(300.0, seed=3), taichimd.Deform(xy="4e13/s"))
+    yield "lj-melt sheared, SLLOD", melt, {"ensemble": sheared}
+    yield "silicon drives", silicon, {"acting": drives(silicon.atoms)}
     for name, system in (("lj-melt", melt), ("silica", silica), ("silicon", silicon)):
         yield f"{name} NVE, plain stepper", system, {"plain": True}
+
+
+def drives(atoms: Any) -> Any:
+    """Drives of several kinds and a bath of a group, on the first 100 atoms of a periodic crystal."""
+    from taichimd import Drag, Force, Indenter, Langevin, Momentum, Move, Source, Spring
+    from taichimd.ensembles.groups.given import group_baths
+    from taichimd.system.groups import Groups
+
+    acting = [
+        Move((0.4, 0.1, 0.0), on=range(10)),
+        Force((0.0, 0.05, 0.0), period=50.0, on=range(10, 30)),
+        Spring(0.5, of="centre", velocity=(0.5, 0.0, 0.0), on=range(30, 45)),
+        Spring(0.3, of="centre", to=range(45, 50), length=3.0, on=range(50, 60)),
+        Spring(0.2, velocity=(0.0, 0.5, 0.0), on=range(60, 70)),
+        Indenter("sphere", (8.0, 8.0, 12.0), 3.0, constant=0.5, velocity=(0.3, 0.0, -1.0)),
+        Drag(2000.0, on=range(70, 80)),
+        Momentum(25),
+        Langevin(200.0, on=range(80, 90), seed=3),
+        Source(0.1, on=range(90, 100)),
+    ]
+    return group_baths(acting, Groups(atoms))[0]
 
 
 def settings_of(kind: Any) -> dict[str, Any]:
