@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from ase import Atoms
 from ase.build import bulk
+from ase.constraints import FixAtoms
 from bits import elsewhere, here, needs_other_runtime
 from scipy import stats
 
@@ -386,3 +387,34 @@ def test_the_table_has_a_column_for_the_heat_of_each_bath(tmp_path):
     heat = rows["heat_hot_eV"] + rows["heat_cold_eV"]
     np.testing.assert_allclose(rows["conserved_eV"], rows["total_eV"] - heat, rtol=0, atol=1e-12)
     assert "heat_rest_eV" not in rows
+
+
+@pytest.mark.long
+def test_in_a_steady_state_the_heat_of_the_baths_flows_between_them():
+    """Power in, power out, and the heat current of the planes between the baths over their length."""
+    edge = 5.3
+    atoms = bulk("Ar", cubic=True, a=edge).repeat((10, 3, 3))
+    plane = np.rint(2.0 * atoms.positions[:, 0] / edge).astype(int)
+    atoms.pbc = [False, True, True]
+    atoms.constraints = [FixAtoms(np.isin(plane, (0, 1, 18, 19)))]
+    atoms = testing.with_velocities(atoms, 48.0, 5)
+    baths = [
+        Langevin(30.0, coupling_time=1000.0, on=np.isin(plane, (2, 3, 4)), seed=1),
+        Langevin(18.0, coupling_time=1000.0, on=np.isin(plane, (15, 16, 17)), seed=2),
+    ]
+    middle, length = np.isin(plane, range(6, 14)), 8 * edge / 2
+    one = started(baths, atoms, timestep=12.0)
+    one.run(5000)
+    before, currents = one.heats(), []
+    for _ in range(3000):
+        one.run(10)
+        now, v = one.engine.evaluate(), one.velocities()[middle]
+        energies = now.energies[middle] + 0.5 * one.engine.masses[middle] * (v**2).sum(axis=1)
+        flow = energies[:, None] * v + np.einsum("iab,ib->ia", now.virials[middle], v)
+        currents.append(flow[:, 0].sum() / length)
+    time = 30_000 * 12.0 * units.FS
+    power = {name: (heat - before[name]) / time for name, heat in one.heats().items()}
+    through = np.mean(currents)
+    assert power["group1"] > 0.0
+    assert power["group2"] == pytest.approx(-power["group1"], rel=0.06)
+    assert through == pytest.approx(power["group1"], rel=0.06)
