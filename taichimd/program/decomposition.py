@@ -47,8 +47,16 @@ def choose(decomposition: str, groups: Sequence[Terms], all_pairs: bool, backend
 
 
 def has_tuples(terms: Terms) -> bool:
-    """Whether a group has pairs or triplets of which lists can be made. Passes over atoms have none."""
-    return terms.pair is not None or terms.many_body
+    """Whether a group has pairs or triplets of which lists can be made.
+
+    Passes over atoms have none, and an energy that depends on a coordination number is of an atom.
+    """
+    return terms.pair is not None or bodies_by_tuple(terms)
+
+
+def bodies_by_tuple(terms: Terms) -> bool:
+    """Whether lists of triplets can be made."""
+    return terms.many_body and terms.coordination is None
 
 
 def warn_of_unchanged(decomposition: str, groups: Sequence[Bound]) -> None:
@@ -71,4 +79,4 @@ def by_tuple(chosen: str, terms: Terms) -> ByTuple:
     """The terms of a group of which lists of tuples are made."""
     by_pairs = chosen == TUPLE or (chosen == TUPLE_PAIRS and terms.short_body)
     pairs = by_pairs and terms.pair is not None
-    return ByTuple(pairs, chosen == TUPLE and terms.many_body and not terms.coordination)
+    return ByTuple(pairs, chosen == TUPLE and bodies_by_tuple(terms))

@@ -58,7 +58,7 @@ def test_processes_have_the_bits_of_one_engine(tmp_path, monkeypatch):
 
 @pytest.mark.long
 def test_other_force_fields_and_langevin_have_them_too(tmp_path, monkeypatch):
-    cases = ["wire", "tersoff", "sw", "vashishta", "eam", "long lists"]
+    cases = ["wire", "tersoff", "sw", "vashishta", "eam", "edip", "long lists"]
     everyone = of_processes(tmp_path, cases, monkeypatch)
     for case in cases:
         check_case(case, everyone)

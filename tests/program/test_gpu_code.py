@@ -23,6 +23,7 @@ MANY = [
     "batch",
     "triangles",
     "eam",
+    "edip",
     "batch-npt",
     "group-baths",
     "single-moves-together",

@@ -140,6 +140,25 @@ def eam():
     ]
 
 
+def edip():
+    """16 hot atoms of silicon and carbon with an EDIP file, 60 steps of 1 fs in a barostat."""
+    import tempfile
+
+    from edip_files import alloy, edip_file
+
+    from taichimd.ensembles.registry import StochasticCellRescaling
+
+    with tempfile.TemporaryDirectory() as folder:
+        forcefield = load_forcefield(str(edip_file(Path(folder))))
+    bath = StochasticCellRescaling(
+        600.0, coupling_time=50.0, pressure=0.2, pressure_coupling_time=300.0, bulk_modulus=100.0, seed=3
+    )
+    engine = Engine(alloy(repeat=(2, 1, 1)), forcefield, backend="cpu", ensemble=bath)
+    engine.advance(60, units.fs)
+    now = engine.evaluate()
+    return [engine.positions(), engine.velocities(), now.forces, now.energies, now.virials, engine.cell]
+
+
 def melt():
     """256 argon atoms, far above melting at the start: rebuilds happen, neighbours change."""
     forcefield = LennardJones(**testing.ARGON, cutoff=6.0, truncation="force-shifted")
@@ -391,6 +410,7 @@ SYSTEMS = {
     "melt": melt,
     "sum": sum_of_three,
     "eam": eam,
+    "edip": edip,
     "thermostats": thermostats,
     "group-baths": group_baths,
     "drives": drives,

@@ -39,6 +39,16 @@ def _of_eam_file():
         return load_forcefield(str(Layout(finnis_sinclair=True).write(Path(folder) / "x.eam.fs")))
 
 
+def _of_edip_file():
+    """Hot atoms of silicon and carbon, and an EDIP force field."""
+    from edip_files import alloy, edip_file
+
+    from taichimd import load_forcefield
+
+    with tempfile.TemporaryDirectory() as folder:
+        return alloy(repeat=(6, 2, 2)), load_forcefield(str(edip_file(Path(folder))))
+
+
 def make(case):
     """Atoms, force field, ensemble, time step (fs)."""
     from eam_files import alloy
@@ -72,6 +82,7 @@ def make(case):
             None,
             2.0,
         ),
+        "edip": lambda: (*_of_edip_file(), None, 1.0),
         "vashishta": lambda: (
             _warm(testing.silica_192() * (4, 1, 1), 3000.0, 4),
             load_forcefield("SiO2_1990.vashishta"),
