@@ -1,17 +1,18 @@
 """The cut of a row on a CPU: `RUN` entries of the Verlet list at a time, by vector instructions.
 
 The compilers make vector instructions of a loop over vectors of a function's own, not of one over arrays. So
-one loop copies what the entries of a run name, a second loop finds the distances, and a third loop stores. An
+one loop copies what the entries of a run name, a second loop finds which are near, and a third loop stores. An
 entry is stored whether it is kept or not: the next one replaces an entry that is not. A branch on the
-distance, which no processor can foresee, would cost more than all the rest.
+distance, which no processor can foresee, would cost more than all the rest. Whether a row has room is asked
+once for a run, as long as the row has room for all of it.
 """
 
 from taichimd.core.runtime import DeviceFunction, ti
 from taichimd.neighbours.entries import insert, neighbour
 from taichimd.neighbours.limits import LARGEST, LARGEST_PAIR, PAIRS, limit_of
 from taichimd.neighbours.packed import opposite, squared, to_neighbour
+from taichimd.neighbours.pages import pages_of, write
 from taichimd.neighbours.pages import read as read_entry
-from taichimd.neighbours.pages import write
 from taichimd.neighbours.rows import ATOM_MAJOR, slot
 from taichimd.neighbours.tuple_arrays import pair_width
 
@@ -39,6 +40,26 @@ def cut_function(n_kinds: int, ordered: bool, pair_rows: bool) -> DeviceFunction
         return below
 
     @ti.func
+    def stored(i, kept, read, near, n, width, entries: ti.template()):  # type: ignore[valid-type]
+        """Store those entries of a run which are near in row i, behind `kept` others; how many it then has."""
+        now, done = kept, False
+        if ti.static(pages_of(entries) == 1):
+            if kept + RUN <= width:
+                done = True
+                first = slot(i, kept, n, width, ATOM_MAJOR)
+                at = first
+                for k in range(RUN):
+                    entries[at] = read[k]
+                    at += near[k]
+                now += at - first
+        if not done:
+            for k in range(RUN):
+                if now < width:
+                    write(entries, i, now, n, width, ATOM_MAJOR, read[k])
+                now += near[k]
+        return now
+
+    @ti.func
     def cut_row(i, m, g: ti.template()):  # type: ignore[valid-type]
         """Copy the near ones of the first m entries of atom i, to the near list and to the list of pairs.
 
@@ -56,11 +77,8 @@ def cut_function(n_kinds: int, ordered: bool, pair_rows: bool) -> DeviceFunction
         here = opposite(g.near.places[i])
         kept, pairs = 0, 0
         read, apart = ti.Vector.zero(ti.i32, RUN), ti.Vector.zero(ti.i64, RUN)
-        r2, below, below_pair = (
-            ti.Vector.zero(ti.i32, RUN),
-            ti.Vector.zero(ti.i32, RUN),
-            ti.Vector.zero(ti.i32, RUN),
-        )
+        near, below = ti.Vector.zero(ti.i32, RUN), ti.Vector.zero(ti.i32, RUN)
+        near_pair, below_pair = ti.Vector.zero(ti.i32, RUN), ti.Vector.zero(ti.i32, RUN)
         for run in range((m + RUN - 1) // RUN):
             first = run * RUN
             for k in range(RUN):
@@ -73,15 +91,13 @@ def cut_function(n_kinds: int, ordered: bool, pair_rows: bool) -> DeviceFunction
                 if ti.static(pair_rows):
                     below_pair[k] = ti.select(there_is, limit(PAIRS, largest_pair, i, entry, g), -1)
             for k in range(RUN):
-                r2[k] = squared(apart[k])
-            for k in range(RUN):
-                if kept < near_width:
-                    g.near.entries[slot(i, kept, n, near_width, ATOM_MAJOR)] = read[k]
-                kept += ti.cast(r2[k] < below[k], ti.i32)
+                r2 = squared(apart[k])
+                near[k] = ti.cast(r2 < below[k], ti.i32)
                 if ti.static(pair_rows):
-                    if pairs < pair_width(n, g.tuples):
-                        write(g.tuples.tuples, i, pairs, n, pair_width(n, g.tuples), ATOM_MAJOR, read[k])
-                    pairs += ti.cast(r2[k] < below_pair[k], ti.i32)
+                    near_pair[k] = ti.cast(r2 < below_pair[k], ti.i32)
+            kept = stored(i, kept, read, near, n, near_width, g.near.entries)
+            if ti.static(pair_rows):
+                pairs = stored(i, pairs, read, near_pair, n, pair_width(n, g.tuples), g.tuples.tuples)
         if ti.static(ordered):
             for s in range(1, ti.min(kept, near_width)):
                 insert(

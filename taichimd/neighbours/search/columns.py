@@ -6,7 +6,13 @@ from taichimd.neighbours.search.bins import BinFunctions, cells_away
 from taichimd.neighbours.sorted_atoms import Search
 
 
-def row_function(bins: BinFunctions, how: Search, visit: DeviceFunction, by_warps: bool) -> DeviceFunction:
+ROUNDED = 0.02
+"""Parts of a bin by which the place of an atom may be wrong, with much to spare."""
+
+
+def row_function(
+    bins: BinFunctions, how: Search, visit: DeviceFunction, by_warps: bool, trimmed: bool = False
+) -> DeviceFunction:
     """Device function `search_row`, which visits all atoms in the columns around one.
 
     Args:
@@ -15,6 +21,8 @@ def row_function(bins: BinFunctions, how: Search, visit: DeviceFunction, by_warp
         visit: `(base, end, offset, cells, code, found, written, limit2, x, row) -> (found, written)`, what is
             done with a stretch from `base` to `end`, so many cells away.
         by_warps: whether all 32 threads of a warp call `visit` together.
+        trimmed: visit of each column only what the sphere around the atom reaches. Threads of a warp, which
+            visit the longest stretch of any of them, would gain little.
     """
     ivec = ti.types.vector(3, ti.i32)
 
@@ -43,9 +51,56 @@ def row_function(bins: BinFunctions, how: Search, visit: DeviceFunction, by_warp
             column = ((place[0] - sx * counts[0]) * counts[1] + place[1] - sy * counts[1]) * counts[2]
             if ti.static(how.batch):
                 column += row.ground.first_bin
-            base = starts[column + ti.max(low_z - sz * counts[2], 0)]
-            end = starts[column + ti.min(high_z - sz * counts[2], counts[2] - 1) + 1]
+            low, high = ti.max(low_z - sz * counts[2], 0), ti.min(high_z - sz * counts[2], counts[2] - 1)
+            if ti.static(not trimmed):
+                base, end = starts[column + low], starts[column + high + 1]
+            elif low <= high:
+                base, end = starts[column + low], starts[column + high + 1]
         return base, end, ivec(sx, sy, sz)
+
+    @ti.func
+    def sphere_of(x, home, limit2, row: ti.template()):
+        """The sphere around an atom, in bins: where it is; widths of bins over its own; its own over the last.
+
+        Widths along x and y count as zero in cells that are not rectangular: then columns have their whole
+        length.
+        """
+        at = row.ground.grid
+        grid = ti.static(row.sort.grid)
+        u, width = ti.Vector.zero(how.real, 3), ti.Vector.zero(how.real, 3)
+        normals = [
+            ti.Vector([grid[at + 3 + k][a] for k in ti.static(range(3))]) for a in ti.static(range(3))
+        ]
+        for a in ti.static(range(3)):
+            normal, per_unit = normals[a], grid[at + 7][a]
+            place = (x.dot(normal) - grid[at + 6][a]) * per_unit
+            # An atom beyond the outermost bin counts as one at its face: others are no farther away.
+            u[a] = ti.cast(ti.min(ti.max(place, home[a]), home[a] + 1.0), how.real)
+            width[a] = ti.cast(1.0 / (normal.norm() * per_unit * ti.sqrt(limit2)), how.real)
+        for a in ti.static(range(3)):
+            one, other = normals[a], normals[(a + 1) % 3]
+            if one.dot(other) ** 2 > 1e-12 * one.dot(one) * other.dot(other):
+                width[0], width[1] = 0.0, 0.0
+        return u, width, ti.cast(1.0 / width[2], how.real)
+
+    @ti.func
+    def gap(place, home, u):
+        """How far the bin of that number is away from an atom along an axis, in bins."""
+        edge = ti.cast(place, how.real)
+        away = ti.max(edge - u, u - edge - ti.cast(1.0, how.real)) - ti.cast(ROUNDED, how.real)
+        return ti.max(away, ti.cast(0.0, how.real))
+
+    @ti.func
+    def within(place, home, low_z, high_z, u, width, radius):
+        """Of a column the first and last bin that the sphere around an atom reaches; none: the last is lower."""
+        x, y = gap(place[0], home[0], u[0]) * width[0], gap(place[1], home[1], u[1]) * width[1]
+        left = ti.cast(1.0, how.real) - x * x - y * y
+        low, high = 1, 0
+        if left > ti.cast(0.0, how.real):
+            half = ti.sqrt(left) * radius + ti.cast(ROUNDED, how.real)
+            low = ti.max(low_z, ti.cast(ti.floor(u[2] - half), ti.i32))
+            high = ti.min(high_z, ti.cast(ti.floor(u[2] + half), ti.i32))
+        return low, high
 
     @ti.func
     def search_row(does, row: ti.template()):
@@ -65,12 +120,19 @@ def row_function(bins: BinFunctions, how: Search, visit: DeviceFunction, by_warp
         if not does:
             first[0] = last[0] + 1
         place = first
-        base, end, cells = stretch(place, last, low_z, high_z, row)
+        low, high = low_z, high_z
+        u, width, radius = ti.Vector.zero(how.real, 3), ti.Vector.zero(how.real, 3), ti.cast(0.0, how.real)
+        if ti.static(trimmed):
+            u, width, radius = sphere_of(x, home, limit2, row)
+            low, high = within(place, home, low_z, high_z, u, width, radius)
+        base, end, cells = stretch(place, last, low, high, row)
         found, written = 0, 0
         while is_left(place[0] <= last[0], by_warps):
             # Where the next one begins is read along with this one.
             place = following(place, first, last)
-            next_base, next_end, next_cells = stretch(place, last, low_z, high_z, row)
+            if ti.static(trimmed):
+                low, high = within(place, home, low_z, high_z, u, width, radius)
+            next_base, next_end, next_cells = stretch(place, last, low, high, row)
             offset, code = -x, 0
             if cells[0] != 0 or cells[1] != 0 or cells[2] != 0:
                 offset += ti.cast(bins.corner(cells, row.ground, row.sort), how.real)

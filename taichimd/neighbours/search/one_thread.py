@@ -50,7 +50,7 @@ def one_thread_search(bins: BinFunctions, how: Search, layout: int) -> DeviceFun
         layout: of rows.
     """
     visit = run_function(bins, how) if layout == ATOM_MAJOR else word_visit(bins, how, layout)
-    search_row = row_function(bins, how, visit, by_warps=False)
+    search_row = row_function(bins, how, visit, by_warps=False, trimmed=layout == ATOM_MAJOR)
 
     @ti.func
     def search_all(
