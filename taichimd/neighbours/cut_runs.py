@@ -81,15 +81,27 @@ def cut_function(n_kinds: int, ordered: bool, pair_rows: bool) -> DeviceFunction
         near_pair, below_pair = ti.Vector.zero(ti.i32, RUN), ti.Vector.zero(ti.i32, RUN)
         for run in range((m + RUN - 1) // RUN):
             first = run * RUN
-            for k in range(RUN):
+            images = 0
+            if first + RUN <= m:
+                for k in range(RUN):
+                    read[k] = read_entry(g.verlet.entries, i, first + k, n, width, ATOM_MAJOR)
+            else:
                 # What is not there reads as the last entry, and is below no limit.
+                for k in range(RUN):
+                    read[k] = read_entry(g.verlet.entries, i, ti.min(first + k, m - 1), n, width, ATOM_MAJOR)
+            for k in range(RUN):
+                images |= read[k]
+            if images & ((1 << bits) - 1) == 0:
+                for k in range(RUN):
+                    apart[k] = here + g.near.places[neighbour(read[k], bits)]
+            else:
+                for k in range(RUN):
+                    apart[k] = to_neighbour(here, read[k], n, bits, g.near.places)
+            for k in range(RUN):
                 there_is = first + k < m
-                entry = read_entry(g.verlet.entries, i, ti.min(first + k, m - 1), n, width, ATOM_MAJOR)
-                read[k] = entry
-                apart[k] = to_neighbour(here, entry, n, bits, g.near.places)
-                below[k] = ti.select(there_is, limit(0, largest, i, entry, g), -1)
+                below[k] = ti.select(there_is, limit(0, largest, i, read[k], g), -1)
                 if ti.static(pair_rows):
-                    below_pair[k] = ti.select(there_is, limit(PAIRS, largest_pair, i, entry, g), -1)
+                    below_pair[k] = ti.select(there_is, limit(PAIRS, largest_pair, i, read[k], g), -1)
             for k in range(RUN):
                 r2 = squared(apart[k])
                 near[k] = ti.cast(r2 < below[k], ti.i32)
