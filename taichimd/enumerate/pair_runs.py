@@ -1,10 +1,10 @@
 """Pairs of an atom on a CPU: `RUN` entries of its row at a time, by vector instructions.
 
 The compilers make vector instructions of a loop over vectors of a function's own, not of one over arrays. So
-one loop copies what the entries of a run name, and a second loop computes. Entries beyond the cutoff, and
-entries that are not there, add zero: a branch would keep the compilers from it. Each place of a run has sums
-of its own, which are added in the end. The sums are exact (`reproducible_sum`): they have the bits of any
-other order.
+first loops copy the entries of a run and what they name, and a last loop computes. Entries beyond the cutoff,
+and entries that are not there, add zero: a branch would keep the compilers from it. Most runs have no image,
+and need not read its vector. Each place of a run has sums of its own, which are added in the end. The sums
+are exact (`reproducible_sum`): they have the bits of any other order.
 """
 
 from functools import cache
@@ -15,7 +15,7 @@ from taichimd.enumerate.access import access
 from taichimd.enumerate.reproducible_sum import TERMS, pair_sums
 from taichimd.enumerate.terms import Terms
 from taichimd.neighbours.entries import neighbour, straight_vector_to
-from taichimd.neighbours.pages import read
+from taichimd.neighbours.pages import read_run
 from taichimd.neighbours.rows import ATOM_MAJOR
 
 RUN = 8
@@ -48,6 +48,7 @@ def run_function(terms: Terms, real: Any, term: Any) -> DeviceFunction:
         many = ti.static(2 * TERMS[want])
         m = rows.count[i]
         found = ti.Matrix.zero(ti.f64, many, RUN)
+        entries = ti.Vector.zero(ti.i32, RUN)
         apart = ti.Matrix.zero(term, 3, RUN)
         held = ti.Matrix.zero(term, ti.static(len(names) if read_each else 1), RUN)
         for k in range(RUN):
@@ -55,15 +56,21 @@ def run_function(terms: Terms, real: Any, term: Any) -> DeviceFunction:
                 found[q, k] = total[q]
         for run in range((m + RUN - 1) // RUN):
             first = run * RUN
-            for k in range(RUN):
-                # What is not there reads as the last entry.
-                entry = read(rows.entries, i, ti.min(first + k, m - 1), n, width, ATOM_MAJOR)
-                d = ti.cast(straight_vector_to(entry, shift_bits, x, rows.pos, rows.shifts), term)
-                for q in ti.static(range(3)):
-                    apart[q, k] = d[q]
-                if ti.static(read_each):
+            images = read_run(entries, rows.entries, i, first, m, n, width)
+            if images & ((1 << shift_bits) - 1) == 0:
+                for k in range(RUN):
+                    d = ti.cast(rows.pos[neighbour(entries[k], shift_bits)] - x, term)
+                    for q in ti.static(range(3)):
+                        apart[q, k] = d[q]
+            else:
+                for k in range(RUN):
+                    d = ti.cast(straight_vector_to(entries[k], shift_bits, x, rows.pos, rows.shifts), term)
+                    for q in ti.static(range(3)):
+                        apart[q, k] = d[q]
+            if ti.static(read_each):
+                for k in range(RUN):
                     own = look.pair_parameters(
-                        table, shared, a, look.kind_of(rows.kind, neighbour(entry, shift_bits))
+                        table, shared, a, look.kind_of(rows.kind, neighbour(entries[k], shift_bits))
                     )
                     for c in ti.static(range(len(names))):
                         held[c, k] = own[names[c]]

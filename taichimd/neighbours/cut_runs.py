@@ -11,8 +11,7 @@ from taichimd.core.runtime import DeviceFunction, ti
 from taichimd.neighbours.entries import insert, neighbour
 from taichimd.neighbours.limits import LARGEST, LARGEST_PAIR, PAIRS, limit_of
 from taichimd.neighbours.packed import opposite, squared, to_neighbour
-from taichimd.neighbours.pages import pages_of, write
-from taichimd.neighbours.pages import read as read_entry
+from taichimd.neighbours.pages import pages_of, read_run, write
 from taichimd.neighbours.rows import ATOM_MAJOR, slot
 from taichimd.neighbours.tuple_arrays import pair_width
 
@@ -81,16 +80,7 @@ def cut_function(n_kinds: int, ordered: bool, pair_rows: bool) -> DeviceFunction
         near_pair, below_pair = ti.Vector.zero(ti.i32, RUN), ti.Vector.zero(ti.i32, RUN)
         for run in range((m + RUN - 1) // RUN):
             first = run * RUN
-            images = 0
-            if first + RUN <= m:
-                for k in range(RUN):
-                    read[k] = read_entry(g.verlet.entries, i, first + k, n, width, ATOM_MAJOR)
-            else:
-                # What is not there reads as the last entry, and is below no limit.
-                for k in range(RUN):
-                    read[k] = read_entry(g.verlet.entries, i, ti.min(first + k, m - 1), n, width, ATOM_MAJOR)
-            for k in range(RUN):
-                images |= read[k]
+            images = read_run(read, g.verlet.entries, i, first, m, n, width)
             if images & ((1 << bits) - 1) == 0:
                 for k in range(RUN):
                     apart[k] = here + g.near.places[neighbour(read[k], bits)]
@@ -98,6 +88,7 @@ def cut_function(n_kinds: int, ordered: bool, pair_rows: bool) -> DeviceFunction
                 for k in range(RUN):
                     apart[k] = to_neighbour(here, read[k], n, bits, g.near.places)
             for k in range(RUN):
+                # What is not there is below no limit.
                 there_is = first + k < m
                 below[k] = ti.select(there_is, limit(0, largest, i, read[k], g), -1)
                 if ti.static(pair_rows):

@@ -13,7 +13,7 @@ from typing import Any
 from taichimd.core import memory
 from taichimd.core.arguments import Bundle, Selection, device_helper
 from taichimd.core.runtime import ti
-from taichimd.neighbours.rows import WARP, slot
+from taichimd.neighbours.rows import ATOM_MAJOR, WARP, slot
 
 PAGE = memory.LARGEST
 """Most numbers of a page."""
@@ -81,6 +81,28 @@ def read(entries: ti.template(), i, s, n, width, layout: ti.template()):  # type
             if (own >= 0) & (own < length):
                 entry = entries[k][slot(own, s, length, width, layout)]
     return entry
+
+
+@ti.func
+def read_run(run: ti.template(), entries: ti.template(), i, first, m, n, width):  # type: ignore[valid-type]
+    """Fill the vector `run` with entries of atom i from `first` on, for rows that lie one after the other.
+
+    What is not there reads as the last one of m entries.
+
+    Returns:
+        The entries, or-ed: their low bits are 0 if no entry of the run has an image.
+    """
+    number = ti.static(run.n)
+    if first + number <= m:
+        for k in range(number):
+            run[k] = read(entries, i, first + k, n, width, ATOM_MAJOR)
+    else:
+        for k in range(number):
+            run[k] = read(entries, i, ti.min(first + k, m - 1), n, width, ATOM_MAJOR)
+    either = 0
+    for k in range(number):
+        either |= run[k]
+    return either
 
 
 @ti.func
