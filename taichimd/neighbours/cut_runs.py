@@ -1,10 +1,10 @@
 """The cut of a row on a CPU: `RUN` entries of the Verlet list at a time, by vector instructions.
 
 The compilers make vector instructions of a loop over vectors of a function's own, not of one over arrays. So
-one loop copies what the entries of a run name, a second loop finds which are near, and a third loop stores. An
-entry is stored whether it is kept or not: the next one replaces an entry that is not. A branch on the
-distance, which no processor can foresee, would cost more than all the rest. Whether a row has room is asked
-once for a run, as long as the row has room for all of it.
+first loops copy the entries of a run and what they name, a second loop finds which are near, and a third loop
+stores. An entry is stored whether it is kept or not: the next one replaces an entry that is not. A branch on
+the distance, which no processor can foresee, would cost more than all the rest. Most runs have no image, and
+need not read its vector.
 """
 
 from taichimd.core.runtime import DeviceFunction, ti
@@ -40,7 +40,7 @@ def cut_function(n_kinds: int, ordered: bool, pair_rows: bool) -> DeviceFunction
 
     @ti.func
     def stored(i, kept, read, near, n, width, entries: ti.template()):  # type: ignore[valid-type]
-        """Store those entries of a run which are near in row i, behind `kept` others; how many it then has."""
+        """Store the near entries of a run in row i, behind `kept` others; how many the row then has."""
         now, done = kept, False
         if ti.static(pages_of(entries) == 1):
             if kept + RUN <= width:

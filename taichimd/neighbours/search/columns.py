@@ -5,7 +5,6 @@ from taichimd.neighbours.rows import is_left
 from taichimd.neighbours.search.bins import BinFunctions, cells_away
 from taichimd.neighbours.sorted_atoms import Search
 
-
 ROUNDED = 0.02
 """Parts of a bin by which the place of an atom may be wrong, with much to spare."""
 
@@ -60,17 +59,15 @@ def row_function(
 
     @ti.func
     def sphere_of(x, home, limit2, row: ti.template()):
-        """The sphere around an atom, in bins: where it is; widths of bins over its own; its own over the last.
+        """The sphere around an atom: its centre in bins; widths of bins over its radius; its radius in bins.
 
-        Widths along x and y count as zero in cells that are not rectangular: then columns have their whole
-        length.
+        The last is along z. In a cell that is not rectangular, widths along x and y count as zero: then every
+        column has the whole length.
         """
         at = row.ground.grid
         grid = ti.static(row.sort.grid)
         u, width = ti.Vector.zero(how.real, 3), ti.Vector.zero(how.real, 3)
-        normals = [
-            ti.Vector([grid[at + 3 + k][a] for k in ti.static(range(3))]) for a in ti.static(range(3))
-        ]
+        normals = [ti.Vector([grid[at + 3 + k][a] for k in ti.static(range(3))]) for a in ti.static(range(3))]
         for a in ti.static(range(3)):
             normal, per_unit = normals[a], grid[at + 7][a]
             place = (x.dot(normal) - grid[at + 6][a]) * per_unit
@@ -92,7 +89,7 @@ def row_function(
 
     @ti.func
     def within(place, home, low_z, high_z, u, width, radius):
-        """Of a column the first and last bin that the sphere around an atom reaches; none: the last is lower."""
+        """First and last bin of a column that the sphere around an atom reaches; none: the last is lower."""
         x, y = gap(place[0], home[0], u[0]) * width[0], gap(place[1], home[1], u[1]) * width[1]
         left = ti.cast(1.0, how.real) - x * x - y * y
         low, high = 1, 0

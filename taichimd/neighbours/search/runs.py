@@ -1,8 +1,8 @@
 """The search by one thread on a CPU: `RUN` atoms of a stretch at a time, by vector instructions.
 
 All atoms of a run are stored, one after the other: the next one replaces an atom that is not near. A branch
-on the distance, which no processor can foresee, would cost more. What a run is asked for is collected in whole
-numbers: compilers make vector instructions of their sums, but not of the smallest of real numbers.
+on the distance, which no processor can foresee, would cost more. Whether a run has coincident atoms is a sum
+of whole numbers: compilers make vector instructions of it, but not of the smallest of real numbers.
 """
 
 from taichimd.core.runtime import DeviceFunction, ti
