@@ -209,7 +209,7 @@ class LineDisplay:
 class _Drift:
     """The slope of the conserved energy so far, from at most 2,000 means over equally many reports each."""
 
-    _MOST = 2000
+    _MAX_MEANS = 2000
 
     def __init__(self) -> None:
         self._means: list[tuple[float, float]] = []
@@ -226,9 +226,9 @@ class _Drift:
             return
         self._means.append(_mean(self._open))
         self._open = []
-        if len(self._means) == self._MOST:
+        if len(self._means) == self._MAX_MEANS:
             self._size *= 2
-            self._means = [_mean(self._means[k : k + 2]) for k in range(0, self._MOST, 2)]
+            self._means = [_mean(self._means[k : k + 2]) for k in range(0, self._MAX_MEANS, 2)]
 
     def shown(self, n_atoms: int) -> str:
         """Slope ± error, µeV/atom/ps; "none" below two errors, "-" as long as it has no error."""

@@ -14,7 +14,7 @@ from taichimd.forcefields.table import BACK, Row, Table
 from taichimd.forcefields.tabulated import Tabulated
 
 Array = NDArray[np.float64]
-MOST = 2**24
+MAX_NUMBERS = 2**24
 """Numbers of all curves together: where each begins is exact in float32."""
 
 
@@ -72,9 +72,9 @@ def flat_rows(table: Table, species: Sequence[str], name: str) -> Flat:
     for column in table.ordered:
         put(column, column + BACK, [found[key[::-1]] for key in keys])
     points = pool.joined()
-    if len(points) > MOST:
+    if len(points) > MAX_NUMBERS:
         raise SettingsError(
-            f"{name}: its tables have {len(points) // 2:,} points, expected at most {MOST // 2:,}; take a "
+            f"{name}: its tables have {len(points) // 2:,} points, expected at most {MAX_NUMBERS // 2:,}; take a "
             "larger spacing"
         )
     return Flat(np.array(columns).T.copy(), tuple(names), points)

@@ -21,7 +21,7 @@ from taichimd.forcefields.source import (
 )
 
 _EXPECTED = "expected a real number"
-_MOST = 160
+_MAX_CHARACTERS = 160
 """Characters of a runtime's reason that are shown."""
 
 
@@ -79,7 +79,7 @@ def _reason(function: Function, error: Exception) -> str:
         reason = "its source cannot be read: write the function into a file"
     if re.match(r"$|AssertionError|assert |\+ ", reason):  # of the runtime's own assertions
         reason = f"`{text_of_line(file, line)}` cannot be done with numbers of the device"
-    short = reason if len(reason) <= _MOST else f"{reason[:_MOST]}..."
+    short = reason if len(reason) <= _MAX_CHARACTERS else f"{reason[:_MAX_CHARACTERS]}..."
     return f"{file} line {line}: {name} cannot be compiled: {short}; use arithmetic and taichimd.math"
 
 

@@ -19,10 +19,10 @@ from pydantic import (
     field_validator,
 )
 
-_MOST = 10**17
+_MAX_STEP = 10**17
 """Steps: a run has 1e15 at most, and a checkpoint may be of the last of many."""
 _INT64 = 2**63
-Step = Annotated[int, Field(ge=0, le=_MOST)]
+Step = Annotated[int, Field(ge=0, le=_MAX_STEP)]
 Whole = Annotated[int, Field(ge=-_INT64, lt=_INT64)]
 
 

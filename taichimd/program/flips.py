@@ -16,7 +16,7 @@ from taichimd.system.state import State
 
 _PAIRS = ((1, 0), (2, 1), (2, 0))
 """Vector, and the one that it is shortened by."""
-_MOST = 0.5 + 1e-6
+_MAX_SHARE = 0.5 + 1e-6
 """Of a vector, its projection on another one: a hexagonal cell stays as it is."""
 
 
@@ -36,7 +36,7 @@ def flipped(vectors: Array, pbc: NDArray[np.bool_]) -> tuple[Array, NDArray[np.i
             continue
         along = sum(x * y for x, y in zip(new[b], new[a], strict=True))
         share = along / sum(x * x for x in new[a])
-        if abs(share) > _MOST:
+        if abs(share) > _MAX_SHARE:
             n = round(share)
             new[b] = [x - n * y for x, y in zip(new[b], new[a], strict=True)]
             # old = M new, and new_b = old_b - n new_a: column a gets n times column b.

@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 _PLAIN = re.compile(r"[0-9+\-.eEdD ]*")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eEdD][+-]?[0-9]+)?")
 _WHOLE = re.compile(r"\+?[0-9]+")
-MOST = 10_000_000
+MAX_VALUES = 10_000_000
 """Values of an array: a larger count is another number in its place."""
 
 Found = TypeVar("Found")
@@ -169,8 +169,8 @@ def counts(line: Line | None, path: Path, number: int) -> tuple[int, float, int,
     for text, name in zip(words, names, strict=False):
         where = f"{path} line {number}: field '{name}' is {shorten(text)}"
         if name in ("nrho", "nr"):
-            if not _WHOLE.fullmatch(text) or not 5 <= int(text) <= MOST:
-                raise ParameterFileError(f"{where}, expected a whole number from 5 to {MOST:,}")
+            if not _WHOLE.fullmatch(text) or not 5 <= int(text) <= MAX_VALUES:
+                raise ParameterFileError(f"{where}, expected a whole number from 5 to {MAX_VALUES:,}")
             found.append(int(text))
             continue
         value = float(numbers([Word(text, number)], name, path)[0])

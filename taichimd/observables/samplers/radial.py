@@ -26,7 +26,7 @@ from taichimd.system.state import Atoms
 
 COPIES = 64
 """Histograms that threads fill side by side: atomics on one would wait for each other."""
-_MOST = 2**23
+_MAX_NUMBERS = 2**23
 """Entries of all copies together (64 MB)."""
 
 
@@ -150,13 +150,13 @@ class RadialHistogram:
                 "numbers above 0"
             )
         size = n_kinds * n_kinds * bins
-        if size > _MOST:
+        if size > _MAX_NUMBERS:
             raise AnalysisError(
-                f"radial histogram of {size} numbers; expected at most {_MOST}: take fewer bins"
+                f"radial histogram of {size} numbers; expected at most {_MAX_NUMBERS}: take fewer bins"
             )
         self.frames = 0
         self._n, self._r_max = n, float(r_max)
-        self._shape = (max(1, min(COPIES, _MOST // size)), n_kinds, n_kinds, bins)
+        self._shape = (max(1, min(COPIES, _MAX_NUMBERS // size)), n_kinds, n_kinds, bins)
         self._kernels = _kernels(PRECISIONS[precision][0], backend() == "cuda")
         vec = ti.types.vector(3, ti.f64)
         self._search = Search(
