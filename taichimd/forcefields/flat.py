@@ -74,8 +74,8 @@ def flat_rows(table: Table, species: Sequence[str], name: str) -> Flat:
     points = pool.joined()
     if len(points) > MAX_NUMBERS:
         raise SettingsError(
-            f"{name}: its tables have {len(points) // 2:,} points, expected at most {MAX_NUMBERS // 2:,}; take "
-            "a larger spacing"
+            f"{name}: its tables have {len(points) // 2:,} points, expected at most {MAX_NUMBERS // 2:,}; "
+            "take a larger spacing"
         )
     return Flat(np.array(columns).T.copy(), tuple(names), points)
 
