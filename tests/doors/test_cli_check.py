@@ -206,7 +206,7 @@ def test_labels_of_atom_types_are_no_species(call, tmp_path, kind):
     (tmp_path / f"MoS2.{kind}").write_text(f"# h-MoS2\nMo1 S1 S1{numbers}\nMo1 S1 S2{numbers}\n")
     code, out, err = call(f"check MoS2.{kind}")
     assert (code, out) == (2, "")
-    assert err.startswith("error: the potential's labels Mo1")
+    assert err.startswith("error: the labels Mo1")
     assert err.count("\n") == 1
 
 
