@@ -136,7 +136,7 @@ class ThermoTable(GrowingFile):
 
     @property
     def totals_only(self) -> bool:  # type: ignore[override]
-        """Whether rows need totals alone; terms, strains, and pressures in a fixed cell need more."""
+        """Whether rows need only totals; terms, strains, and pressures in a fixed cell need more."""
         opened = self._writer is not None
         waits = opened and not self._terms and (self._moves or not self._writer.has_cell)
         return waits and not self._deforms

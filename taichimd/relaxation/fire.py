@@ -128,7 +128,7 @@ class Fire:
                 self._fail(number, failed, error)
 
     def _fail(self, number: int, error: TaichimdError, cause: Exception | None = None) -> None:
-        """A system has diverged: it is put aside, unless it is the only one.
+        """Stop a system that has diverged, unless it is the only one.
 
         Raises:
             TaichimdError: it is the only one.

@@ -52,7 +52,7 @@ FIRE_SIZE = 7
 # Likewise in the array `deform`, of float64.
 BEFORE, CARRY, NOW, CELL = 0, 9, 18, 27
 """F before; what takes old positions to new ones; F now; the cell's part of F.v, v.v, F.F, and 1 where its
-stress counts as none."""
+stress is below the threshold."""
 DEFORM_SIZE = 31
 
 FIRST_DT = 0.1

@@ -185,10 +185,10 @@ def relax_many(
     names: Sequence[str] | None = None,
     **compute: "Unpack[EngineOptions]",
 ) -> list[Relaxation]:
-    """Relax many structures, in one launch where a batch can serve the potential, else one after the other.
+    """Relax many structures, in one launch if the potential has batches, otherwise one after the other.
 
-    Each comes out with the bits that it has alone. One that diverges is put aside: its `Relaxation`
-    says why, and has the structure that was given.
+    The result of each structure is bitwise identical to a relaxation of this structure alone. If a structure
+    diverges, it stops: its `Relaxation` says why and has the given structure.
 
     Args:
         systems: the structures.

@@ -82,7 +82,7 @@ class Drag(Drive):
         self._number("coupling_time", "fs", 0.0)
 
     def acts_along(self, own: Array | None) -> str:
-        """None: it has no energy."""
+        """No axis: the drive has no energy."""
         return ""
 
     def rows(self, start: Start) -> list[Row]:
@@ -141,9 +141,9 @@ class Momentum(Drive):
             )
 
     def acts_along(self, own: Array | None) -> str:
-        """None: it has no energy."""
+        """No axis: the drive has no energy."""
         return ""
 
     def rows(self, start: Start) -> list[Row]:
-        """None: the host does it."""
+        """No rows: the host removes the momentum."""
         return []
