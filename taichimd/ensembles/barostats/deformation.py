@@ -51,7 +51,7 @@ class RestingCell(CellMotion):
         return [self.name, self.acts_every, *super(CellMotion, self).identity[1:]]
 
     def cell_times(self) -> dict[str, float]:
-        """No pressure: the cell follows given rates."""
+        """No coupling times: the cell follows given rates."""
         return {}
 
     @property
