@@ -18,7 +18,7 @@ def groups(
     ] = None,
     group: Annotated[
         list[str] | None,
-        typer.Option(help='A group by its name: "hot=5 < x < 25"; several times.', metavar="<text>"),
+        typer.Option(help='A group by its name: "hot=5 < x < 25"; may be repeated.', metavar="<text>"),
     ] = None,
     picture: Annotated[
         str, typer.Option(help="Picture to write: png, pdf or svg; none for no picture.", metavar="<file>")

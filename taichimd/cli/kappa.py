@@ -25,7 +25,7 @@ def kappa(
     structure: Annotated[
         str,
         typer.Argument(
-            help="Structure file that ASE reads, periodic all around, or a sheet with --thickness."
+            help="Structure file that ASE reads, periodic in three directions, or a sheet with --thickness."
         ),
     ],
     potential: Potential,
@@ -39,8 +39,8 @@ def kappa(
 ) -> int:
     """Thermal conductivity by independent runs, with error bars, as JSON, CSV and a picture.
 
-    Ctrl-C keeps the runs that are finished and the one under way; the same command continues with it, and
-    more --runs or another --window use what is there.
+    After Ctrl-C the same command continues the runs, also within an unfinished run. More --runs or a different
+    --window use the existing runs.
     """
     settings = KappaSettings(**flags)
     look_for([structure], potential)

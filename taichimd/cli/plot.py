@@ -15,7 +15,7 @@ def plot(
         typer.Option(help="Picture to write, *.png, *.pdf or *.svg; default the picture of the run."),
     ] = None,
 ) -> None:
-    """Draw thermo.png (or .pdf, .svg) again, also for a run that still runs or was killed."""
+    """Draw thermo.png (or .pdf, .svg) again, also of a run that is still going on or was killed."""
     from taichimd.app.output_folder import OutputFolder
     from taichimd.core.errors import OutputError
     from taichimd.io.analysis_files import PICTURES

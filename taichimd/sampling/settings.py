@@ -50,7 +50,7 @@ class MCSettings(Settings):
     pressure: OnePressure = setting(0.0, "Pressure of npt")
     sweeps: types.Steps | None = setting(None, "Number of sweeps of this run, after the equilibration")
     equilibration: SomeSweeps | None = setting(
-        None, "Number of sweeps before, in which step sizes are tuned; default a quarter of --sweeps"
+        None, "Number of sweeps at the start, in which step sizes are tuned; default a quarter of --sweeps"
     )
     moves: Literal["all", "single"] | None = setting(
         None,

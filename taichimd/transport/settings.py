@@ -128,17 +128,18 @@ class KappaSettings(Settings):
         None, "Direction of the heat flow of nemd, normal to the other two cell vectors; default x"
     )
     difference: types.Kelvin | None = setting(
-        None, "Temperature of the hot bath of nemd minus that of the cold one, about --temperature"
+        None, "Temperature of the hot bath minus temperature of the cold bath of nemd, around --temperature"
     )
     bath: Literal["langevin", "nose-hoover", "power"] | None = setting(
         None, "Baths of nemd: langevin, nose-hoover, or power (constant, with --power); default langevin"
     )
     bath_length: types.Angstrom | None = setting(
-        None, "Length of each bath of nemd: in a periodic cell the hot one at 0, the cold one at its half"
+        None,
+        "Length of each bath of nemd; in a periodic cell the hot bath is at 0, the cold bath at half the cell",
     )
-    hot: Selection | None = setting(None, 'Atoms of the hot bath, such as "x < 20", in place of bath_length')
+    hot: Selection | None = setting(None, 'Atoms of the hot bath, such as "x < 20", instead of --bath-length')
     cold: Selection | None = setting(None, "Atoms of the cold bath")
-    power: Power | None = setting(None, "Heat per time that the hot bath gives and the cold one takes")
+    power: Power | None = setting(None, "Heat per time that the hot bath gives and the cold bath takes")
     coupling_time: types.Duration | None = setting(None, "Coupling time of the baths of nemd; default 500fs")
     interface: Places | None = setting(
         None, "Places of interfaces along the axis, for temperature jumps of nemd"
