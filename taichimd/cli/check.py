@@ -27,8 +27,8 @@ def check(
 
     Ends with exit code 1 if they do not agree on random clusters of its elements, or if a three-body term
     does not vanish at its cutoff or is not smooth at angles of 0 and 180 degrees. For a ReaxFF parameter file
-    the command prints what the file defines, and suspicious values. For any parameter file it prints range and
-    warnings of the file.
+    the command prints what the file defines, and suspicious values. For any parameter file it prints the
+    range and the warnings of the file.
     """
     from taichimd.core.errors import SettingsError
     from taichimd.settings.run import SETTINGS

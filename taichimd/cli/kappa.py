@@ -39,7 +39,7 @@ def kappa(
 ) -> int:
     """Thermal conductivity by independent runs, with error bars, as JSON, CSV and a picture.
 
-    After Ctrl-C the same command continues the runs, also within an unfinished run. More --runs or a different
+    After Ctrl-C the same command continues the runs, also within an unfinished run. More --runs or another
     --window use the existing runs.
     """
     settings = KappaSettings(**flags)

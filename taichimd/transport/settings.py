@@ -135,7 +135,7 @@ class KappaSettings(Settings):
     )
     bath_length: types.Angstrom | None = setting(
         None,
-        "Length of each bath of nemd; in a periodic cell the hot bath is at 0, the cold bath at half the cell",
+        "Length of each bath of nemd; in a periodic cell the hot bath is at 0, the cold bath at its half",
     )
     hot: Selection | None = setting(None, 'Atoms of the hot bath, such as "x < 20", instead of --bath-length')
     cold: Selection | None = setting(None, "Atoms of the cold bath")
