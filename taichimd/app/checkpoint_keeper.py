@@ -13,7 +13,7 @@ from taichimd.program.results import Thermo
 
 
 class CheckpointKeeper(Observer):
-    """Writes a checkpoint at the first report, then when it is told to: it knows when one is due.
+    """Writes a checkpoint at the first report, then on demand; it knows when a checkpoint is due.
 
     Args:
         path: the checkpoint file.

@@ -102,7 +102,7 @@ class Watched:
                 sampler.sample(self.simulation)
 
     def report(self, recorder: Any, every: int | None = None) -> None:
-        """Totals, and observers told of them: all, or those whose own or this rhythm has come.
+        """Compute totals and report them to observers: to all, or to those that are due.
 
         They are told at once if one of them looks at more than totals, and if there is no recorder.
         """
@@ -123,12 +123,12 @@ class Watched:
             observer.report(self.simulation, thermo)
 
     def tick(self) -> None:
-        """Observers told of a piece."""
+        """Tell observers that a piece of steps is done."""
         for observer in self.observers:
             observer.tick(self.simulation)
 
     def ended(self) -> None:
-        """Observers told of the end."""
+        """Tell observers that the run ends."""
         for observer in self.observers:
             observer.ended()
 

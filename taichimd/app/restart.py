@@ -162,7 +162,7 @@ def resume(engine: "System", checkpoint: Checkpoint, ensemble: Ensemble) -> None
 
 
 def _bath_of(checkpoint: Checkpoint, ensemble: Ensemble) -> dict[str, Any] | None:
-    """What goes on of baths and drives."""
+    """State of the baths and drives that continue with the ensemble; None if there is none."""
     bath = checkpoint.bath
     if bath and ensemble.goes_on_from(bath):
         return bath

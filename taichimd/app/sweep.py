@@ -27,7 +27,7 @@ _LOOK_SECONDS = 0.2
 
 @dataclass(frozen=True)
 class Sweep:
-    """What `taichimd sweep` was told.
+    """Settings of `taichimd sweep`.
 
     Attributes:
         job_file: TOML job file. sets: texts such as "temperature=300,400".

@@ -1,4 +1,4 @@
-"""What a command names, looked at before the runtime is loaded: a mistake is told at once."""
+"""What a command names, looked at before the runtime is loaded: a mistake is reported at once."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path

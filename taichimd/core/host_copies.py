@@ -80,7 +80,7 @@ def _copied(array: Any, values: NDArray[Any], to_host: bool) -> bool:
 
 @cache
 def _by_address() -> bool:
-    """Whether addresses are told and right: a few numbers go there and come back by the runtime's own way."""
+    """Whether addresses are right: a few numbers go there and come back by the runtime's own way."""
     array, sent = ti.ndarray(ti.types.vector(3, ti.f64), 5), np.arange(15.0).reshape(5, 3)
     try:
         array.fill(-1.0)

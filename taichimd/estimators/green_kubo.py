@@ -34,7 +34,7 @@ PIECES = 5
 SIGNIFICANT = 2.0
 """Standard errors that a growth must exceed to count."""
 NOTABLE = 0.1
-"""Share of the whole integral that its growth must exceed to be told."""
+"""Share of the whole integral that its growth must exceed to be reported."""
 
 
 @dataclass(frozen=True)

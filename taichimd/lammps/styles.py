@@ -1,4 +1,4 @@
-"""Which of LAMMPS's own pair styles computes a force field, and how LAMMPS is told of the parameters."""
+"""Which of LAMMPS's own pair styles computes a force field, and how it gets the parameters."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ TRUNCATIONS = {
 
 @dataclass(frozen=True)
 class Style:
-    """What LAMMPS is told, as `lammps_evaluate` takes it.
+    """Commands for LAMMPS, as `lammps_evaluate` takes them.
 
     Attributes:
         pair_style: with its arguments.

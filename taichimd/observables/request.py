@@ -1,4 +1,4 @@
-"""What an analysis of a trajectory is told, in the user's units, and checked."""
+"""Settings of an analysis of a trajectory, in the user's units, and checked."""
 
 from dataclasses import dataclass
 from typing import Annotated

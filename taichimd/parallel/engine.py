@@ -291,7 +291,7 @@ class ParallelEngine(NotCopied):
         self.choices += 1
 
     def _make_lists(self, last: bool) -> None:
-        """Make the lists of all processes anew, and choose atoms anew if they have gone far; then forces."""
+        """Rebuild the lists of all processes; assign atoms again if they have moved far; compute forces."""
         held = self._held
         self.builds += 1
         self._expected = max(0.5 * (self._expected + self._age), 2.0)

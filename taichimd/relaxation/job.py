@@ -36,7 +36,7 @@ COLUMNS = ("step", "energy_eV", "fmax_eV_per_A", "pressure_GPa", "volume_A3")
 
 @dataclass(frozen=True)
 class RelaxJob:
-    """What `taichimd relax` was told.
+    """Settings of `taichimd relax`.
 
     Attributes:
         structure, potential: as typed. atoms: the structure read. notes: remarks on it.

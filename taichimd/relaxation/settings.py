@@ -1,4 +1,4 @@
-"""What a relaxation is told, in the user's units, and checked."""
+"""Settings of a relaxation, in the user's units, and checked."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal

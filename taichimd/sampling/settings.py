@@ -1,4 +1,4 @@
-"""What a Monte Carlo run is told, in the user's units, and checked."""
+"""Settings of a Monte Carlo run, in the user's units, and checked."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal

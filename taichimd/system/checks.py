@@ -1,4 +1,4 @@
-"""Input that no simulation can start from, told before one does."""
+"""Checks of input from which no simulation can start."""
 
 from typing import Any
 

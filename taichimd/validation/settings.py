@@ -1,4 +1,4 @@
-"""What a validation is told, in the user's units, and checked."""
+"""Settings of a validation, in the user's units, and checked."""
 
 from dataclasses import dataclass
 from typing import Annotated

@@ -33,7 +33,7 @@ _VECTORS = ("force", "place")
 WORK_OF_DEFORMATION = "work_deformation_eV"
 """The column of the work of a deformation, which no drive may have."""
 STATE = ("state",)
-"""What the record of a drive has of its state; a drive begins anew without it."""
+"""Keys of the state in the record of a drive; without them the state of the drive is reset."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def _tuples(value: Any) -> Any:
 def group_drives(
     acting: Sequence[Any], groups: Groups, fixed: NDArray[np.bool_] | None = None
 ) -> tuple[list[GroupDrive], NDArray[np.bool_], list[str]]:
-    """The drives of a system, which atoms move as they are told, and remarks.
+    """The drives of a system, the atoms whose motion is given, and remarks.
 
     Args:
         acting: drives, or `GroupDrive`s of a checkpoint; anything else is left to others.

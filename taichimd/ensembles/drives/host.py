@@ -168,7 +168,7 @@ class Drives(DriveRows):
         return found
 
     def velocity_of(self, number: int) -> list[tuple[NDArray[np.int64], Array]]:
-        """Atoms of a system that move as they are told, and their velocity (internal)."""
+        """Atoms of a system whose motion is given, and their velocity (internal)."""
         return [
             (own.drive.atoms, np.array(own.drive.what.velocity) / units.PS)
             for own in self.own[number]

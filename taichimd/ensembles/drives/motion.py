@@ -1,4 +1,4 @@
-"""Groups that move as they are told, friction, and the removal of momentum.
+"""Groups with a given motion, friction, and the removal of momentum.
 
 moved     x = x0 + V t; the work is that against the forces on the group, - sum F . V dt
 drag      v' = v exp(-dt/tau) in the middle of the drift, exact for free atoms
