@@ -2,10 +2,10 @@
 
     TAICHIMD_RUNTIME=quadrants python -m validation.certificates
     TAICHIMD_RUNTIME=quadrants python -m validation.certificates --potentials Si.tersoff Ar.lj --add
-    python -m validation.certificates --show validation/results/certificates_quick_cpu.json
+    python -m validation.certificates --show certificates_quick_cpu.json certificates_cpu.json
 
 The suite is that of the command. `--add` keeps the certificates of other potentials that the file has.
-Series for plots stay out of the result file.
+Series for plots stay out of the result file. `--show` prints the table of docs/howto/validate.md.
 """
 
 import time
@@ -24,10 +24,10 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no more after so many")
     parser.add_argument("--add", action="store_true", help="keep other certificates of the file")
-    parser.add_argument("--show", type=Path, help="only print the table of the page, from this file")
+    parser.add_argument("--show", nargs="+", help="only print the table of the page, from these results")
     options = parser.parse_args()
     if options.show:
-        print("\n".join(page_rows(common.read_json(options.show))))
+        print("\n".join(page_rows(*(common.read_json(common.RESULTS / name) for name in options.show))))
         return 0
     from taichimd import validate
     from taichimd.core import runtime
@@ -51,14 +51,18 @@ def main() -> int:
     return 0 if ok else 1
 
 
-def page_rows(report: dict[str, Any]) -> list[str]:
-    """Rows of the table in docs/howto/validate.md: structure, counts, names of failed checks."""
-    rows = []
-    for name, one in report["certificates"].items():
+def page_rows(*reports: dict[str, Any]) -> list[str]:
+    """Rows of the table in docs/howto/validate.md: amount, structure, counts, names of failed checks.
+
+    Args:
+        reports: what a result file holds; a later one replaces certificates of an earlier one.
+    """
+    rows, found = [], {name: one for report in reports for name, one in report["certificates"].items()}
+    for name, one in sorted(found.items()):
         count = Counter(outcome["status"] for outcome in one["outcomes"].values())
         failed = [f"`{check}`" for check, outcome in one["outcomes"].items() if outcome["status"] == "failed"]
         counts = " | ".join(str(count[status]) for status in ("passed", "failed", "not run"))
-        rows.append(f"| `{name}` | {one['structure']['formula']} | {counts} | {', '.join(failed)} |")
+        rows.append(f"| `{name}` | {one['level']} | {one['structure']['formula']} | {counts} | {', '.join(failed)} |")
     return rows
 
 
