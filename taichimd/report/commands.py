@@ -7,7 +7,7 @@ from typing import Any
 from taichimd.core.errors import TaichimdError
 from taichimd.settings.declared import settings_of
 
-_LENGTHS = {"equilibrate", "time", "window", "plateau"}
+_LENGTHS = {"equilibrate", "time", "window", "plateau", "fit", "interval", "bond_lifetime"}
 """Settings that records have in fs, and options with a unit."""
 _NOT_REPEATED = {"structure", "restart", "overwrite", "output"}
 

@@ -15,7 +15,7 @@ from taichimd.report.of_others import (
     chain_part,
     conductivity_part,
     relaxation_part,
-    sweep_rows,
+    rows_of_csv,
 )
 from taichimd.report.of_run import run_part
 from taichimd.report.of_validation import validation_part
@@ -117,7 +117,7 @@ def _sweep(name: str, folder: Path) -> list[Part]:
     whole = Part(name, "sweep", f"{len(members)} runs", f"{len(begun)} of {len(members)} runs have begun")
     varied = sorted({key for one in content["members"] for key in one["varied"]})
     whole.facts = [("runs", str(len(members))), ("what differs", ", ".join(varied) or "nothing")]
-    header, rows = sweep_rows(folder)
+    header, rows = rows_of_csv(folder / "batch.csv")
     shown = [
         k for k, column in enumerate(header) if not column.startswith("note of") and column != "no_error"
     ]

@@ -11,6 +11,7 @@ import numpy as np
 from taichimd.app.averages import mean_text
 from taichimd.core.arrays import Array
 from taichimd.io.analysis_files import PICTURES
+from taichimd.report.citations import OF_PROGRAM
 from taichimd.report.commands import command
 from taichimd.report.of_run import (
     observed_rows,
@@ -227,8 +228,7 @@ def conductivity_part(name: str, folder: Path, report: Mapping[str, Any]) -> Par
     ]
     if plateau := report.get("plateau_ps"):
         part.results.append(("read off", f"from {plateau[0]:g} to {plateau[1]:g} ps"))
-    host = report.get("host", {})
-    part.timing = [("system", f"{host.get('system', '-')}, {host.get('cpu', '-')}")]
+    part.timing = timing_of(report)
     part.charts = _curves(columns_of(folder / "kappa.csv"))
     part.pictures = [file for kind in PICTURES if (file := folder / f"kappa.{kind}").is_file()]
     given = {**settings, "output": name}
@@ -248,12 +248,23 @@ def conductivity_part(name: str, folder: Path, report: Mapping[str, Any]) -> Par
     current = f", with the heat current of many-body potentials{cite(keys)}" if keys else ""
     part.method = (
         f"The thermal conductivity of {at} was computed with {program_of(part)} by the {method} method"
-        f"{current}. {of_potential} {report['runs']} independent "
-        f"runs were equilibrated for {equilibrated} with Langevin dynamics{cite(['leimkuhler2013'])} and "
-        f"sampled for {sampled} {how}, with velocity Verlet{cite(['swope1982'])} and a time step of "
-        f"{settings['timestep']:g} fs. The error is the {report.get('error_is', 'standard error')}."
+        f"{current}. {of_potential} {_runs_were(report['runs'])} equilibrated for {equilibrated} with "
+        f"Langevin dynamics{cite(['leimkuhler2013'])} and sampled for {sampled} {how}, with velocity "
+        f"Verlet{cite(['swope1982'])} and a time step of {settings['timestep']:g} fs. "
+        f"{_error_sentence(kappa, str(report.get('error_is', 'standard error')))}"
     )
     return part
+
+
+def _runs_were(runs: int) -> str:
+    return "One run was" if runs == 1 else f"{runs} independent runs were"
+
+
+def _error_sentence(kappa: Mapping[str, Any], source: str) -> str:
+    """Where the error comes from, or that there is none."""
+    if kappa.get("error") is None:
+        return "No standard error could be determined."
+    return f"The error is the {source}."
 
 
 def _potential_options(given: Any) -> str:
@@ -277,36 +288,57 @@ def _curves(columns: Mapping[str, Array]) -> list[Chart]:
 
 def analysis_part(name: str, folder: Path, report: Mapping[str, Any]) -> Part:
     """Results of `taichimd analyze`; arguments as of `run_part`, with analysis.json."""
-    title = f"{report.get('trajectory', '')}: {report.get('frames', 0):,} frames"
+    from taichimd.observables.request import Request
+
+    file = str(report.get("trajectory", "-"))
+    title = f"{file}: {report['frames']:,} frames" if "frames" in report else file
     part = Part(name, "analysis of a trajectory", title, "finished")
-    settings = report.get("settings", {})
+    settings, source = report.get("settings", {}), Path(file)
     part.settings, part.versions = dict(settings), report.get("versions", {})
-    part.notes = [str(note) for note in report.get("notes", [])]
-    production = report.get("production", {})
-    part.facts = [
-        ("trajectory", str(report.get("trajectory", "-"))),
-        ("atoms", f"{report.get('n_atoms', 0):,}"),
-        ("frames", f"{report.get('frames', 0):,}, {report.get('interval_ps') or 0:g} ps apart"),
-        ("left out", f"{production.get('left_out') or 0:,} frames at the start"),
-    ]
+    part.notes, part.keys = [str(note) for note in report.get("notes", [])], list(OF_PROGRAM)
     part.observed = observed_rows(report.get("values", {}))
-    kind = settings.get("plot_format", "png")
-    part.pictures = sorted(folder.glob(f"*.{kind}"))
-    source = Path(str(report.get("trajectory", "")))
+    part.pictures = sorted(folder.glob(f"*.{settings.get('plot_format', 'png')}"))
+    part.commands = [command("analyze", {**settings, "output": name}, [Request], file)]
+    if rule := report.get("bond_rule"):
+        part.kind, part.facts = "analysis of bonds", [("file", file)]
+        part.tables = [table for one in _TABLES_OF_BONDS if (table := _table_of(folder / one)) is not None]
+        part.method = (
+            f"Reactions were found with {program_of(part)}: a bond forms above a bond order of "
+            f"{rule['formed']:g} and breaks at or below {rule['broken']:g}, and changes that last less than "
+            f"{1000 * rule['lifetime_ps']:g} fs are left out."
+        )
+        return part
+    left_out, interval = report.get("production", {}).get("left_out") or 0, report.get("interval_ps") or 0
+    part.facts = [
+        ("trajectory", file),
+        ("atoms", f"{report.get('n_atoms', 0):,}"),
+        ("frames", f"{report.get('frames', 0):,}, {interval:g} ps apart"),
+        ("left out", f"{left_out:,} frames at the start"),
+    ]
     part.trajectory = source if source.is_file() else (trajectory_of(source) if source.is_dir() else None)
-    words = ["taichimd analyze", str(report.get("trajectory", ""))]
-    for key in ("rdf", "msd", "vacf"):
-        words += [f"--{key}"] if settings.get(key) else []
-    for key in ("angles", "r_max", "bins", "skip", "blocks"):
-        if settings.get(key) not in (None, 0):
-            words.append(f"--{key.replace('_', '-')} {settings[key]}")
-    part.commands = [" ".join(words)]
+    part.method = (
+        f"Averages are over {report.get('frames', 0) - left_out:,} frames, {interval:g} ps apart, and were "
+        f"computed with {program_of(part)}. Errors are standard errors."
+    )
     return part
 
 
-def sweep_rows(folder: Path) -> tuple[list[str], list[list[str]]]:
-    """Header and rows of batch.csv; empty without it."""
-    path = folder / "batch.csv"
+_TABLES_OF_BONDS = ("rates.csv", "lifetimes.csv")
+_MAX_ROWS = 40
+"""Rows of a table of a file that a page shows."""
+
+
+def _table_of(path: Path) -> tuple[str, list[str], list[list[str]]] | None:
+    """The first rows of a table, or None if the file is not there."""
+    header, rows = rows_of_csv(path)
+    title = path.stem.capitalize() + (
+        f" (the first {_MAX_ROWS} of {len(rows)})" if len(rows) > _MAX_ROWS else ""
+    )
+    return (title, header, rows[:_MAX_ROWS]) if header else None
+
+
+def rows_of_csv(path: Path) -> tuple[list[str], list[list[str]]]:
+    """Header and whole rows of a table; empty if the file is not there."""
     if not path.is_file():
         return [], []
     with open(path, newline="", encoding="utf-8", errors="replace") as file:

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from taichimd.report.citations import OF_PROGRAM
+from taichimd.report.of_run import program_of
 from taichimd.report.part import Part
 
 _COLUMNS = ["check", "question", "status", "value", "limit", "note"]
@@ -50,6 +52,12 @@ def validation_part(name: str, folder: Path, report: Mapping[str, Any]) -> Part:
         citation = one.get("potential", {}).get("citation")
         if citation:
             part.potentials.append((str(citation), None))
+    part.keys = list(OF_PROGRAM)
+    part.method = (
+        f"The potentials ({names}) were validated with the checks of {program_of(part)}: {status}. The "
+        "checks compare forces and virials with finite differences of the energy, test symmetries, energy drift and "
+        "bitwise reproducibility, and compare with LAMMPS where it has the potential."
+    )
     return part
 
 

@@ -1,5 +1,6 @@
 """Files of a thermal conductivity: kappa.json, kappa.csv, and a picture such as kappa.png."""
 
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from taichimd.core.units import PS
 from taichimd.estimators.green_kubo import growing
 from taichimd.io.analysis_files import PICTURES, curves
 from taichimd.io.files import writing
-from taichimd.io.report import host, versions, write_report
+from taichimd.io.report import circumstances, write_report
 from taichimd.observables.green_kubo import green_kubo_result
 from taichimd.observables.numbers import band, finding, never_negative, plus_minus
 from taichimd.observables.observable import Result
@@ -56,10 +57,24 @@ def write(
     settings: KappaSettings,
     potential: dict[str, Any],
     title: str,
-    notes: Sequence[str] = (),
-    given: Mapping[str, Any] | None = None,
+    notes: Sequence[str],
+    given: Mapping[str, Any],
+    started: float,
 ) -> Result:
-    """Write the results to `paths`; `notes` are what the terminal says, `given` what the command began with.
+    """Write the results.
+
+    Args:
+        files: paths.
+        found: the conductivity.
+        settings: of the command.
+        potential: its record.
+        title: of pictures.
+        notes: what the terminal says.
+        given: structure and potential as given to the command.
+        started: when the command began (`time.time`).
+
+    Returns:
+        What the terminal shows.
 
     Raises:
         OutputError: a file cannot be written.
@@ -107,10 +122,10 @@ def write(
         **details,
         "notes": list(notes),
         "settings": settings.__dict__,
-        **(given or {}),
+        **given,
         "potential": potential,
-        "versions": versions(),
-        "host": host(),
+        "wall_seconds": time.time() - started,
+        **circumstances(started),
     })  # fmt: skip
     return result
 

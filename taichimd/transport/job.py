@@ -91,7 +91,7 @@ def _run_in_folder(
     notes = [*of_timestep(settings.timestep), *read]
     for note in notes:
         console.print(f"note: {note}", highlight=False, markup=False)
-    begin = time.perf_counter()
+    begin, started = time.perf_counter(), time.time()
     with StopRequest() as stop, console.status("compiling") as status:
 
         def tell(run: int, what: str, fraction: float) -> None:
@@ -110,7 +110,7 @@ def _run_in_folder(
         doubts = _notes(found, system, settings)
         said = [*notes, *warned, *doubts]
         potential = forcefield.describe(system.get_chemical_symbols())
-        result = files.write(paths, found, settings, potential, title, said, given)
+        result = files.write(paths, found, settings, potential, title, said, given, started)
         rows = [
             *result.rows,
             ("temperature", files.temperature_of(found)),

@@ -15,6 +15,8 @@ from taichimd.validation.measures import Check, Findings, Found, Measure, NotRun
 
 CHARGES = 1e-12
 """Tolerance of charges on both sides."""
+LEAST_WIDTH = 10.0
+"""Angstrom of a cell. In smaller cells LAMMPS leaves out hydrogen bonds to an image of the donor."""
 ENERGY = Measure("lammps-energy", "Does LAMMPS's own code give the same energy?", 1e-9)
 FORCES = Measure("lammps-forces", "Does LAMMPS's own code give the same forces?", 1e-7)
 VIRIAL = Measure("lammps-virial", "Does LAMMPS's own code give the same virial?", 1e-7)
@@ -52,11 +54,12 @@ def evaluation(case: Case) -> Findings:
         from taichimd.forcefields.reaxff.forcefield import ReaxFF
         from taichimd.lammps.reaxff import lammps_reaxff
 
+        atoms = repeated(atoms)
         # LAMMPS's forces are not the gradient between light and heavy atoms: docs/forcefields/reaxff.md.
         forcefield = ReaxFF(file, charge_tolerance=CHARGES, lammps_forces=True)
         theirs = lammps_reaxff(atoms, file, CHARGES)
         energy, forces, virial = sum(theirs.terms.values()), theirs.forces, theirs.virial
-        told = "ReaxFF of the file, charges to 1e-12, lammps_forces=True"
+        told = f"ReaxFF of the file, charges to 1e-12, lammps_forces=True, {len(atoms)} atoms"
     else:
         style, forcefield = _style(case), case.forcefield
         reference = lammps_evaluate(atoms, style.pair_style, style.pair_coeff, pair_modify=style.pair_modify)
@@ -70,6 +73,12 @@ def evaluation(case: Case) -> Findings:
     if not atoms.pbc.all():
         found["lammps-virial"] = NotRun("the structure is not periodic in three directions")
     return found
+
+
+def repeated(atoms: Atoms) -> Atoms:
+    """The structure, repeated until LAMMPS computes all its hydrogen bonds: those to images, too."""
+    widths = 1.0 / np.linalg.norm(np.linalg.inv(atoms.cell.complete().array), axis=0)
+    return atoms.repeat(np.where(atoms.pbc, np.ceil(LEAST_WIDTH / widths), 1).astype(int))
 
 
 def trajectory(case: Case) -> Findings:

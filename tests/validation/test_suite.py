@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from ase import Atoms
 from ase.build import bulk
 
 from taichimd import validate
@@ -249,3 +250,12 @@ def test_a_total_energy_that_follows_the_charges_is_told_from_a_wrong_force(monk
     found = drift.drift(case)["fluctuation"]
     assert outcome_of(drift.FLUCTUATION, found, 0.0).status == "failed"
     assert "half the time step" in found.detail
+
+
+def test_small_cells_are_repeated_for_lammps_which_takes_no_image_of_a_donor():
+    cell = Atoms("H2", [[0, 0, 0], [0, 0, 1]], cell=[7.5, 10.1, 3.0], pbc=(True, True, False))
+    found = peers.repeated(cell)
+    assert found.cell.lengths().tolist() == [15.0, 10.1, 3.0]
+    assert len(found) == 4
+    slanted = Atoms("H", cell=[[12.0, 0, 0], [9.0, 9.0, 0], [0, 0, 12.0]], pbc=True)
+    assert len(peers.repeated(slanted)) == 4, "the width of a cell is not the length of its vector"
