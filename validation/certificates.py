@@ -10,7 +10,6 @@ Series for plots stay out of the result file. `--show` prints the table of docs/
 
 import time
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 from taichimd.forcefields.library import shipped
@@ -62,7 +61,8 @@ def page_rows(*reports: dict[str, Any]) -> list[str]:
         count = Counter(outcome["status"] for outcome in one["outcomes"].values())
         failed = [f"`{check}`" for check, outcome in one["outcomes"].items() if outcome["status"] == "failed"]
         counts = " | ".join(str(count[status]) for status in ("passed", "failed", "not run"))
-        rows.append(f"| `{name}` | {one['level']} | {one['structure']['formula']} | {counts} | {', '.join(failed)} |")
+        head = f"| `{name}` | {one['level']} | {one['structure']['formula']}"
+        rows.append(f"{head} | {counts} | {', '.join(failed)} |")
     return rows
 
 

@@ -55,8 +55,8 @@ def validation_part(name: str, folder: Path, report: Mapping[str, Any]) -> Part:
     part.keys = list(OF_PROGRAM)
     part.method = (
         f"The potentials ({names}) were validated with the checks of {program_of(part)}: {status}. The "
-        "checks compare forces and virials with finite differences of the energy, test symmetries, energy drift and "
-        "bitwise reproducibility, and compare with LAMMPS where it has the potential."
+        "checks compare forces and virials with finite differences of the energy, test symmetries, energy "
+        "drift and bitwise reproducibility, and compare with LAMMPS where it has the potential."
     )
     return part
 
