@@ -1,6 +1,7 @@
 """Every test asserts something: none has no assertion, and none asserts only what a search may not find."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,12 @@ pytestmark = pytest.mark.once
 TESTS = Path(__file__).parents[1]
 SEARCHES = {"findall", "finditer", "glob", "rglob", "iterdir", "splitlines", "registered_commands"}
 """What may find nothing: a loop over it then asserts nothing."""
-TREES = {file: ast.parse(file.read_text(encoding="utf-8")) for file in sorted(TESTS.rglob("*.py"))}
-FILES = [file for file in TREES if file.name.startswith("test_")]
+FILES = sorted(TESTS.rglob("test_*.py"))
+
+
+@cache
+def tree_of(file):
+    return ast.parse(file.read_text(encoding="utf-8"))
 
 
 def called(node):
@@ -32,25 +37,24 @@ def functions(tree):
     return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
 
 
+@cache
 def asserting_helpers():
     """Names of functions of tests and their support that assert, themselves or by others."""
-    found, more = set(), True
-    while more:
-        now = {
-            one.name
-            for tree in TREES.values()
-            for one in functions(tree)
-            if any(asserts_itself(node) or called(node) in found for node in ast.walk(one))
-        }
-        more, found = now != found, now
+    found, calls = set(), []
+    for file in TESTS.rglob("*.py"):
+        for one in functions(tree_of(file)):
+            nodes = list(ast.walk(one))
+            if any(asserts_itself(node) for node in nodes):
+                found.add(one.name)
+            else:
+                calls.append((one.name, {called(node) for node in nodes}))
+    while more := {name for name, of in calls if not found.isdisjoint(of)} - found:
+        found |= more
     return found
 
 
-HELPERS = asserting_helpers()
-
-
 def asserts(node):
-    return any(asserts_itself(inner) or called(inner) in HELPERS for inner in ast.walk(node))
+    return any(asserts_itself(inner) or called(inner) in asserting_helpers() for inner in ast.walk(node))
 
 
 def searched(node):
@@ -86,7 +90,7 @@ def unproven(test):
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(TESTS)))
 def test_every_test_asserts_something(file):
-    tests = [one for one in functions(TREES[file]) if one.name.startswith("test_")]
+    tests = [one for one in functions(tree_of(file)) if one.name.startswith("test_")]
     assert tests
     assert [one.name for one in tests if not asserts(one)] == []
     assert [(one.name, line) for one in tests for line in unproven(one)] == []
