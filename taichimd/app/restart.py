@@ -40,8 +40,8 @@ def read_run(path: str | Path) -> Checkpoint:
     checkpoint = read_checkpoint(path)
     if checkpoint.of_markov_chain:
         raise CheckpointError(
-            f"checkpoint {path} is of Monte Carlo; continue with taichimd mc --restart, or start molecular "
-            f"dynamics from it: taichimd run {path}"
+            f"checkpoint {path} was written by Monte Carlo; continue with taichimd mc --restart, or start "
+            f"molecular dynamics from it: taichimd run {path}"
         )
     return replace(checkpoint, settings=_checked(path, checkpoint.settings))
 

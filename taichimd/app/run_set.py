@@ -144,7 +144,7 @@ class RunSet:
             fault = str(error)
         if fault:
             raise CheckpointError(
-                f"{file} cannot be read as that of a batch: {fault}; restart its folders one by one"
+                f"{file} cannot be read as the record of a batch: {fault}; restart its folders one by one"
             )
         runs = [RunSpec(**one) for one in content["members"]]
         for one in runs:

@@ -56,7 +56,7 @@ def convert(
         for table, columns in read_gpumd(Path(name), of).items():
             if table in found:
                 raise OutputError(
-                    f"{name}: its table {table}.csv is also that of another file; convert one after the "
+                    f"{name}: a second file gives the table {table}.csv; convert one after the "
                     "other, each with its own --output"
                 )
             found[table] = columns

@@ -175,7 +175,7 @@ def notes_on_lengths(found: Extrapolated, lengths: Array, kappa: Array, errors: 
         notes.append(
             f"the shortest length, {shortest / 10:.3g} nm, is below the fitted mean free path, "
             f"{free / 10:.3g} "
-            "nm: 1/kappa is no straight line there, and the extrapolation is too low; take longer lengths"
+            "nm: 1/kappa is not linear in 1/L there, and the extrapolation is too low; take longer lengths"
         )
     order = np.argsort(lengths)
     steps, sums = np.diff(kappa[order]), np.hypot(errors[order][1:], errors[order][:-1])
@@ -190,6 +190,6 @@ def notes_on_lengths(found: Extrapolated, lengths: Array, kappa: Array, errors: 
         signs = "".join("+" if one > 0 else "-" for one in found.residuals[order])
         notes.append(
             f"chi^2 = {found.chi2:.1f} for {found.freedom} degrees of freedom (residuals {signs} from short "
-            "to long): 1/kappa is no straight line in 1/L"
+            "to long): 1/kappa is not linear in 1/L"
         )
     return notes

@@ -304,7 +304,9 @@ def check_params(name: str, params: Any) -> None:
         )
     for key in params:
         if not (isinstance(key, str) and key.isidentifier() and not iskeyword(key)):
-            raise SettingsError(f"{name}: parameter {key!r} is no name that Python can read as an attribute")
+            raise SettingsError(
+                f"{name}: parameter {key!r} is not a name that Python can read as an attribute"
+            )
     if "cutoff" in params:
         raise SettingsError(f"{name}: 'cutoff' is added by itself; leave it out of params")
 

@@ -57,7 +57,7 @@ def read_options(file: str, text: str, defaults: Mapping[str, Any]) -> dict[str,
         name, equals, value = (word.strip() for word in part.partition("="))
         name = name.replace("-", "_")
         if not equals or not name:
-            raise _mistake(f"{file}: {part!r} is no option; expected option=value, with commas between")
+            raise _mistake(f"{file}: {part!r} is not an option; expected option=value, with commas between")
         if name not in defaults:
             more = hint(name, defaults, otherwise=f"expected one of {', '.join(defaults)}")
             raise _mistake(f"{file}: unknown option {name!r}; {more}")

@@ -188,8 +188,8 @@ def _read_chain(path: str) -> Checkpoint:
     checkpoint = read_checkpoint(path)
     if not checkpoint.of_markov_chain:
         raise CheckpointError(
-            f"checkpoint {path} is of molecular dynamics; continue with taichimd run --restart, or start "
-            f"Monte Carlo from it: taichimd mc {path}"
+            f"checkpoint {path} was written by molecular dynamics; continue with taichimd run --restart, or "
+            f"start Monte Carlo from it: taichimd mc {path}"
         )
     known = settings_of(MCSettings)
     unknown = [name for name in checkpoint.settings if name not in known]

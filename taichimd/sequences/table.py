@@ -147,7 +147,7 @@ def read_table(path: str | Path) -> Table:
         raise ParameterFileError(f"{path} is not a JSON file: {error}; train it again") from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise ParameterFileError(
-            f'{path} is no table of `taichimd cssp train`: expected "format": "{FORMAT}"'
+            f'{path} is not a table of `taichimd cssp train`: expected "format": "{FORMAT}"'
         )
     for name, expected in (("version", VERSION), ("labels", LABELS)):
         if content.get(name) != expected:

@@ -214,7 +214,7 @@ def read_item(option: str, text: str) -> Item:
         elif not kind:
             kind = part.strip()
         else:
-            raise mistake(f"{option} = {text!r}: {part.strip()!r} is no key=value; expected {acts.example}")
+            raise mistake(f"{option} = {text!r}: {part.strip()!r} is not key=value; expected {acts.example}")
     kind = kind or values.pop(acts.kind_key, "") or (next(iter(acts.kinds)) if len(acts.kinds) == 1 else "")
     name = values.pop("name", "")
     if acts.needs_group and not group.strip():
@@ -224,7 +224,7 @@ def read_item(option: str, text: str) -> Item:
             f"{option} = {text!r}: {kind!r} is none of {', '.join(acts.kinds)}; expected {acts.example}"
         )
     if name and not name.isidentifier():
-        raise mistake(f"{option} = {text!r}: name={name} is no name of letters, digits and _")
+        raise mistake(f"{option} = {text!r}: name={name} is not a name of letters, digits and _")
     return Item(option, text, group.strip(), kind, name, values)
 
 

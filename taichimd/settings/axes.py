@@ -15,7 +15,7 @@ def values_of(option: str, text: str) -> list[Any]:
         SettingsError: an unknown setting, or a value that is wrong.
     """
     if option not in SETTINGS:
-        raise mistake(f"{option!r} is no setting of a run; {hint(option, SETTINGS, 'settings')}")
+        raise mistake(f"{option!r} is not a setting of a run; {hint(option, SETTINGS, 'settings')}")
     one = SETTINGS[option]
     if not text:
         return []

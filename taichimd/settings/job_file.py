@@ -38,7 +38,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise SettingsError(f"job file {path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise SettingsError(
-            f"job file {path} is no text: byte {error.start} is no UTF-8; expected a TOML file"
+            f"job file {path} is not text: byte {error.start} is not UTF-8; expected a TOML file"
         ) from None
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"job file {path} is not valid TOML: {error}") from None

@@ -183,7 +183,9 @@ def check_all_pairs_of(moves_cell: bool, driving_force: Any) -> None:
     """
     if moves_cell or driving_force is not None:
         what = "barostat" if moves_cell else "driving force"
-        raise SettingsError(f'the enumeration "all-pairs" does not go with a {what}; use neighbour lists')
+        raise SettingsError(
+            f'the enumeration "all-pairs" cannot be combined with a {what}; use neighbour lists'
+        )
 
 
 def check_all_pairs(frame: Frame, cutoff: float, many_body: bool) -> None:

@@ -265,7 +265,7 @@ class _Reader:
         last = self._whole()
         step = self._whole() if self._take(":") else None
         if step == 0:
-            raise self._wrong(self._tokens[self._at - 1], "is no step of a range")
+            raise self._wrong(self._tokens[self._at - 1], "is not a step of a range")
         return token, slice(first, last, step)
 
     def _region(self, token: Token) -> Evaluate:
@@ -275,7 +275,7 @@ class _Reader:
         if region == "cylinder":
             axis = self._need("word", "the axis x, y or z")
             if axis.text not in AXES:
-                raise self._wrong(axis, "is no axis; expected x, y or z")
+                raise self._wrong(axis, "is not an axis; expected x, y or z")
             along = AXES.index(axis.text)
         begin = self._next
         numbers: list[float] = []

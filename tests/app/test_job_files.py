@@ -23,8 +23,8 @@ BASE = b'structure = "a.xyz"\npotential = "Ar.lj"\n'
         (b"seed = 0x" + b"f" * 5000, "seed = a number of thousands of digits: expected a whole number"),
         (b"seed = " + b"[" * 5000 + b"]" * 5000, "brackets nested too deeply"),
         (b"steps = 1\nsteps = 2", "is not valid TOML: Cannot overwrite a value"),
-        (bytes(range(256)), "is not valid TOML|is no text: byte"),
-        (b"\xff\xfe", "is no text: byte 40 is no UTF-8"),
+        (bytes(range(256)), "is not valid TOML|is not text: byte"),
+        (b"\xff\xfe", "is not text: byte 40 is not UTF-8"),
         (b"#" * 2_000_000, "is larger than 1,000,000 bytes"),
     ],
 )
@@ -58,7 +58,7 @@ def test_a_null_character_is_in_no_name(tmp_path, key):
 
 def test_an_unknown_name_has_a_suggestion_wherever_it_stands():
     with pytest.raises(
-        SettingsError, match="'temprature' is no setting of a run; did you mean 'temperature'"
+        SettingsError, match="'temprature' is not a setting of a run; did you mean 'temperature'"
     ):
         values_of("temprature", "300")
     with pytest.raises(SettingsError, match="unknown key 'temprature'; did you mean 'temperature'"):

@@ -208,7 +208,7 @@ def test_a_batch_names_folders_of_its_own(change, said):
 def test_a_damaged_batch_is_one_line(text):
     Path("out").mkdir()
     Path("out/batch.json").write_text(text)
-    with pytest.raises(CheckpointError, match="cannot be read as that of a batch"):
+    with pytest.raises(CheckpointError, match="cannot be read as the record of a batch"):
         RunSet.read(Path("out"))
 
 

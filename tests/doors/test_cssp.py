@@ -110,7 +110,7 @@ def broken(change):
 
 TABLES = {
     "cut": (lambda: Path("t.json").read_text()[:1000], "bad.json is not a JSON file"),
-    "other": (lambda: "[]", "bad.json is no table of `taichimd cssp train`"),
+    "other": (lambda: "[]", "bad.json is not a table of `taichimd cssp train`"),
     "version": (lambda: broken(lambda c: c.update(version=2)), "bad.json: version = 2, expected 1"),
     "labels": (lambda: broken(lambda c: c.update(labels="HEC")), "bad.json: labels = 'HEC', expected 'CEH'"),
     "missing": (lambda: broken(lambda c: c.pop("triplets")), "bad.json: triplets is missing"),

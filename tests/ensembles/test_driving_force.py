@@ -137,5 +137,7 @@ def test_pairs_in_mixed_precision_end_a_call_as_they_go_through_a_step():
 def test_all_pairs_do_not_go_with_a_driving_force():
     atoms, _, _ = argon()
     forcefield = LennardJones(**testing.ARGON, cutoff=6.0, enumeration="all-pairs")
-    with pytest.raises(SettingsError, match='"all-pairs" does not go with a driving force; use neighbour'):
+    with pytest.raises(
+        SettingsError, match='"all-pairs" cannot be combined with a driving force; use neighbour'
+    ):
         Engine(atoms, forcefield, ensemble=NoseHoover(60.0), driving_force=PULL)

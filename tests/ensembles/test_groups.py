@@ -371,7 +371,7 @@ def test_systems_of_a_batch_have_groups_of_their_own_and_one_whose_sink_fails_st
 
 def test_other_groups_are_no_state_to_go_on_from():
     one, other = started([Langevin(100.0, on=HOT)]), started([Langevin(100.0, on=COLD)])
-    with pytest.raises(SettingsError, match="is of other groups or settings than those here"):
+    with pytest.raises(SettingsError, match="belongs to different groups or settings"):
         other.engine.set_state(bath=one.engine.bath_state())
     with pytest.raises(SettingsError, match="the state has baths of groups"):
         Simulation(argon(), SMOOTH).engine.set_state(bath=one.engine.bath_state())

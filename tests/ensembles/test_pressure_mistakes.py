@@ -43,7 +43,7 @@ def test_a_cell_that_runs_away_stops_the_run(kind):
         ({"axes": ""}, "= ''"),
         ({"axes": 5}, "= 5: expected some of x, y and z"),
         ({"period": True}, "period = True: expected a whole number above 0 (steps)"),
-        ({"axes": "xy", "control": "triclinic"}, 'control "triclinic" is of all three axes'),
+        ({"axes": "xy", "control": "triclinic"}, 'control "triclinic" needs all three axes'),
     ],
 )
 def test_settings_that_make_no_sense(options, words):
@@ -114,7 +114,9 @@ def test_more_than_the_sums_of_a_barostat_hold_is_refused():
 
 def test_all_pairs_do_not_go_with_a_barostat():
     forcefield = LennardJones(**SMOOTH, enumeration="all-pairs")
-    with pytest.raises(SettingsError, match='"all-pairs" does not go with a barostat; use neighbour lists'):
+    with pytest.raises(
+        SettingsError, match='"all-pairs" cannot be combined with a barostat; use neighbour lists'
+    ):
         made(BerendsenNPT, "isotropic", argon(shear=False), forcefield)
 
 

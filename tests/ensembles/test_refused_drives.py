@@ -84,7 +84,7 @@ def test_values_that_make_no_sense_are_refused_in_one_line(make, words):
         ([Force((0, 0, 1), on="hot"), Drag(5.0, on="hot")], "two drives are called hot"),
         (
             [Force((0, 0, 1), name="deformation")],
-            "drive deformation: its column work_deformation_eV would be that of the work of a deformation",
+            "drive deformation: its column work_deformation_eV has the name of the work of a deformation",
         ),
         (
             [

@@ -64,7 +64,7 @@ def test_options_make_another_potential_unless_they_change_no_result():
         ("H2O.ffield:tables=true,tables=false", "H2O.ffield: option tables is given twice; give it once"),
         (
             "H2O.ffield:tables=true,",
-            "H2O.ffield: '' is no option; expected option=value, with commas between",
+            "H2O.ffield: '' is not an option; expected option=value, with commas between",
         ),
         ("H2O.ffield:charges=fixed", "charges is 'fixed', expected one of converged, extended-lagrangian"),
         ("H2O.ffield:charge_tolerance=2", "charge_tolerance is 2.0, expected 1e-14 to 1; try 1e-6"),

@@ -58,7 +58,7 @@ def test_extrapolation_of_an_exact_chain_and_its_notes():
     every = extrapolate(lengths, kappa, errors / 10)
     assert every.freedom == 2
     notes = notes_on_lengths(every, lengths, kappa, errors / 10)
-    assert any("no straight line in 1/L" in note for note in notes)
+    assert any("not linear in 1/L" in note for note in notes)
 
 
 def test_the_covariance_is_that_of_fits_to_noise():

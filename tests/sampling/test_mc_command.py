@@ -219,11 +219,11 @@ def test_checkpoints_of_the_two_commands_are_told_apart(call):
     assert call("run ar.extxyz --potential own.py:argon --steps 5 --output md --quiet")[0] == 0
     code, _, err = call("mc --trust --restart md --sweeps 5")
     assert (code, err.count("\n")) == (2, 1)
-    assert "is of molecular dynamics; continue with taichimd run --restart" in err
+    assert "was written by molecular dynamics; continue with taichimd run --restart" in err
     assert call("mc md --potential own.py:argon --sweeps 5 --quiet")[0] == 0
     code, _, err = call("run --restart taichimd-mc --steps 5")
     assert (code, err.count("\n")) == (2, 1)
-    assert "is of Monte Carlo; continue with taichimd mc --restart" in err
+    assert "was written by Monte Carlo; continue with taichimd mc --restart" in err
     code, _, err = call("mc ar.extxyz --potential own.py:argon --sweeps 5")
     assert code == 2
     assert "holds an earlier run" in err

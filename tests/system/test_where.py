@@ -123,7 +123,7 @@ def test_regions_side_by_side_share_no_atom():
         ("cylinder 1 2 3", "'1' at character 10 is not expected; expected the axis x, y or z"),
         ("block 0 1 3 2 0 1", "along y it is from 3 to 2"),
         ("index 1.5", "'1.5' at character 7 is not a whole number"),
-        ("0:5:0", "is no step"),
+        ("0:5:0", "is not a step"),
         ("index 40", "there is no atom 40 among 10 (character 7); numbers begin at 0"),
         ("array grian == 1", "no array 'grian'; did you mean 'grain'?"),
         ("array grain > 3", "compares a text with a number"),

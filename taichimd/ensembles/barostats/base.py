@@ -89,7 +89,7 @@ class CellMotion(Ensemble):
         if not _are_axes(self.axes):
             raise SettingsError(f'{axes}: expected some of x, y and z, such as "xy"')
         if self.control == "triclinic" and len(self.axes) != 3:
-            raise SettingsError(f'{axes}: control "triclinic" is of all three axes')
+            raise SettingsError(f'{axes}: control "triclinic" needs all three axes')
         for key in ("pressure", "final_pressure"):
             value = getattr(self, key)
             if not isinstance(value, tuple | list):

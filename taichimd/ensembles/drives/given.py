@@ -184,7 +184,7 @@ def _check_columns(drives: Sequence[GroupDrive]) -> None:
         for column in (name for names in drive.columns().values() for name in names):
             if column == WORK_OF_DEFORMATION:
                 raise SettingsError(
-                    f"drive {drive.name}: its column {column} would be that of the work of a deformation; "
+                    f"drive {drive.name}: its column {column} has the name of the work of a deformation; "
                     "give the drive another name"
                 )
             if column in owners:

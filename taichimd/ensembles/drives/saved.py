@@ -51,7 +51,7 @@ def set_state(drives: DriveRows, number: int, state: Sequence[dict[str, Any]]) -
     if ours != theirs:
         names = [", ".join(one["name"] for one in each) or "none" for each in (theirs, ours)]
         raise SettingsError(
-            f"the state of drives ({names[0]}) is of other groups or settings than those here ({names[1]})"
+            f"the state of drives ({names[0]}) belongs to different groups or settings, now {names[1]}"
         )
     values, sums = drives.read_values(), drives.sums.to_numpy().reshape(-1, of.SUMS, of.SLOTS)
     numbers = drives.numbers.to_numpy()

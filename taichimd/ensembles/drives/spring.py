@@ -59,7 +59,7 @@ class Spring(Drive):
         if isinstance(self.constant, list | tuple):
             object.__setattr__(self, "constant", tuple(float(one) for one in each))
         if self.of not in ("atoms", "centre"):
-            raise SettingsError(f"of = {self.of!r}: a spring is of atoms or of the centre")
+            raise SettingsError(f"of = {self.of!r}: expected atoms or centre")
         self._number("length", "Å")
         if self.length < 0 or (self.length > 0 and not is_number(self.constant)):
             raise SettingsError(

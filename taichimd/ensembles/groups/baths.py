@@ -254,8 +254,8 @@ class GroupBaths:
         if ours != theirs:
             names = [", ".join(one["name"] for one in each) or "none" for each in (theirs, ours)]
             raise SettingsError(
-                f"the state of baths of groups ({names[0]}) is of other groups or settings than those here "
-                f"({names[1]})"
+                f"the state of baths of groups ({names[0]}) belongs to different groups or settings, "
+                f"now {names[1]}"
             )
         values, ledger = self._read()
         values, ledger = values.copy(), ledger.copy()

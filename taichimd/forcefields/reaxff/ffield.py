@@ -185,7 +185,7 @@ def _read_atoms(rows: Rows) -> tuple[tuple[str, ...], tuple[Entry, ...], bool]:
         names.append(_name(rows, what))
         if names[-1] in names[:-1] and is_symbol(names[-1]):
             first = entries[names.index(names[-1])].line
-            raise rows.error(f"{names[-1]} is there twice, first on line {first}; keep one of them")
+            raise rows.error(f"{names[-1]} occurs twice, first on line {first}; keep one of them")
         for row in columns[1:]:
             values += rows.numbers(what, row)
         if number == 1 and rows.next_numbers() == len(ATOM_LG):

@@ -184,7 +184,7 @@ class SpectrumSums:
         if self._overflow.to_numpy()[0]:
             raise AnalysisError(
                 f"a product of virial and velocity is above {LARGEST:g} eV Å per internal time, or not "
-                "finite: the run has diverged, or is no solid; try a shorter time step"
+                "finite: the run has diverged, or it is not a solid; try a shorter time step"
             )
         if self._waiting:
             self._found = self._found + self._sums.to_numpy()
