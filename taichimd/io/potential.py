@@ -35,7 +35,8 @@ def _by_kind(record: Record, other: Record) -> dict[tuple[str, str, int], Record
     for term in record.get("terms", ()):
         kind, name = term["kind"], term["name"]
         key = kind, name if (kind, name) in names else ""
-        found[(*key, sum(key == one[:2] for one in found))] = term
+        number = sum(key == one[:2] for one in found)
+        found[key[0], key[1], number] = term
     return found
 
 
