@@ -16,6 +16,8 @@ from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.contract import ExternalPotential
 from taichimd.forcefields.contribution import Contribution
 from taichimd.forcefields.formats.header import Header
+from taichimd.forcefields.formats.potfit import refuse_potfit
+from taichimd.forcefields.formats.text import read_lines
 from taichimd.forcefields.siblings import imported_beside, siblings
 from taichimd.forcefields.spec import is_code, read_options, split_spec
 from taichimd.forcefields.term import Source
@@ -92,6 +94,7 @@ def _from_parameters(path: Path, options: str) -> ForceField:
         module, name = _MAKERS[kind]
         found: ForceField = getattr(importlib.import_module(f"taichimd.forcefields.{module}"), name)(path)
         return found
+    refuse_potfit(read_lines(path), path)
     raise ParameterFileError(
         f"{path.name}: unknown kind of parameter file '{path.suffix}', "
         f"expected {', '.join(library.KINDS)}, an ffield file of ReaxFF or file.py:name"

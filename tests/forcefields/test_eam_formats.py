@@ -205,6 +205,41 @@ def test_funcfl_files_are_mixed_on_the_coarser_grid(tmp_path):
     assert len(forcefield.contributions) == 1
 
 
+FUNCFL_ACCEPTED = {
+    "one value a line": lambda of: funcfl(COPPER, small(per_line=1)),
+    "exponents with D": lambda of: [*of[:3], *(line.replace("e", "D") for line in of[3:])],
+    "blank and comment lines": lambda of: [*of[:5], "", "# a remark", *of[5:]],
+    "text after the end": lambda of: [*of, "", "polynomial 1 2 3"],
+    "arrays that run on": lambda of: [*of[:3], " ".join(of[3:])],
+}
+FUNCFL_REFUSED = {
+    "two comment lines": (lambda of: ["more", *of], r"line 2: .*the element"),
+    "a short line 3": (_line(3, "12 0.8 14"), "line 3 has 3 words"),
+    "a value missing at the end": (lambda of: [*of[:-1], of[-1].rsplit(" ", 1)[0]], "ends in f"),
+    "a value too many on a line of its own": (lambda of: _insert(of, 6, "7.0"), r"too many|expected"),
+    "NaN": (lambda of: [*of[:3], "nan " + of[3].split(" ", 1)[1], *of[4:]], "line 4: .*finite number"),
+    "a comma": (lambda of: [*of[:3], of[3].replace(" ", ", ", 1), *of[4:]], "line 4: field 'F'"),
+}
+
+
+@pytest.mark.parametrize("name", FUNCFL_ACCEPTED)
+def test_other_ways_to_write_a_funcfl_file_are_read_alike(name, tmp_path):
+    wanted = read_funcfl(setfl(tmp_path, funcfl(COPPER, small()), "plain.eam"))
+    found = read_funcfl(setfl(tmp_path, FUNCFL_ACCEPTED[name](funcfl(COPPER, small())), "x.eam"))
+    for array in ("embedding", "charge", "density"):
+        np.testing.assert_array_equal(getattr(found, array), getattr(wanted, array), err_msg=array)
+
+
+@pytest.mark.parametrize("name", FUNCFL_REFUSED)
+def test_a_funcfl_file_that_would_be_misread_is_refused_in_one_line(name, tmp_path):
+    change, expected = FUNCFL_REFUSED[name]
+    path = setfl(tmp_path, change(funcfl(COPPER, small())), "x.eam")
+    with pytest.raises(ParameterFileError, match=expected) as caught:
+        read_funcfl(path)
+    assert "\n" not in str(caught.value)
+    assert str(caught.value).startswith(str(path))
+
+
 def test_mistakes_with_funcfl_files(tmp_path):
     copper = setfl(tmp_path, funcfl(COPPER), "Cu.eam")
     again = setfl(tmp_path, funcfl(COPPER), "Cu2.eam")

@@ -18,6 +18,7 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 
 from taichimd.core.errors import ParameterFileError
+from taichimd.forcefields.formats.potfit import refuse_potfit
 from taichimd.forcefields.formats.text import Word, parse_number, read_lines, shorten, word_lines
 from taichimd.forcefields.tabulated import FEWEST, Array, Tabulated, table
 
@@ -40,7 +41,9 @@ def read_section(path: Path, keyword: str) -> Tabulated:
     Raises:
         ParameterFileError: no such section, or one that is malformed; with line.
     """
-    lines = list(word_lines(read_lines(path)))
+    text = read_lines(path)
+    refuse_potfit(text, path)
+    lines = list(word_lines(text))
     starts = {words[0].text: k for k, words in enumerate(lines) if _is_keyword(lines, k)}
     if keyword not in starts:
         known = ", ".join(starts) or "none"

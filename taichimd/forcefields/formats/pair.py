@@ -28,6 +28,7 @@ from taichimd.core.errors import ParameterFileError
 from taichimd.core.names import hint
 from taichimd.forcefields.formats.header import Header, parse_header
 from taichimd.forcefields.formats.lammps_table import read_section
+from taichimd.forcefields.formats.potfit import refuse_potfit
 from taichimd.forcefields.formats.text import (
     Word,
     check_element,
@@ -83,6 +84,7 @@ def read_pair(path: str | Path) -> PairFile:
     """
     path = Path(path)
     lines = read_lines(path)
+    refuse_potfit(lines, path)
     header = parse_header(lines, path)
     chosen: dict[str, str] = {}
     rows: dict[Pair, dict[str, Any]] = {}
