@@ -31,17 +31,18 @@ def why_no_groups(
 ) -> str | None:
     """Why there are no baths of groups beside what acts on all atoms; None if there may be."""
     if ensemble.acts_on:
-        cure = "nph-berendsen" if ensemble.moves_cell else "nve"
+        # The name of an ensemble does not say whether its cell is deformed.
+        cure = "nph-berendsen" if ensemble.name.startswith("npt") else "nve"
         return (
             f"the ensemble {ensemble.name} has a thermostat of all atoms, and acting=[...] acts on some of "
             f"them: an atom would be in two baths; leave ensemble out, or choose {cure}"
         )
     rescaling = [bath.name for bath in baths if bath.rescales]
     if ensemble.moves_cell and rescaling:
+        motion = "a deformation" if ensemble.deforms else f"the ensemble {ensemble.name}"
         return (
-            f"the bath {rescaling[0]} rescales velocities, and the ensemble {ensemble.name} moves the cell "
-            "with the kinetic energy of the same moment; give groups Langevin baths beside a barostat or a "
-            "deformation"
+            f"the bath {rescaling[0]} rescales velocities, and {motion} moves the cell with the kinetic "
+            "energy of the same moment; give groups Langevin baths beside a barostat or a deformation"
         )
     if driving_force is not None:
         return "a driving force needs a thermostat of all atoms, and has no baths of groups; leave acting out"

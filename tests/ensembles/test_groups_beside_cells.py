@@ -7,12 +7,14 @@ from barostat_engines import SMOOTH, argon
 
 from taichimd import (
     Batch,
+    Berendsen,
     BerendsenCell,
     Bussi,
     Deform,
     Engine,
     Langevin,
     LennardJones,
+    NoseHoover,
     Source,
     combine,
 )
@@ -98,10 +100,21 @@ def test_each_system_of_a_batch_has_its_own_groups_and_the_bits_that_it_has_alon
 
 
 def test_what_does_not_go_together_is_said():
-    for acting in (baths(Bussi(90.0, on=LEFT)), baths(Source(0.1, on=LEFT))):
-        with pytest.raises(
-            SettingsError, match="rescales velocities, and the ensemble nph-berendsen moves the"
-        ):
-            started(combine(None, SIDES), acting)
+    rescaling = [kind(90.0, on=LEFT) for kind in (Bussi, Berendsen, NoseHoover)] + [Source(0.1, on=LEFT)]
+    motions = {
+        "the ensemble nph-berendsen": (SIDES,),
+        "a deformation": (SHEARED,),
+        "a deformation ": (SIDES, Deform(x=3e10)),
+    }
+    for one in rescaling:
+        for name, motion in motions.items():
+            with pytest.raises(SettingsError) as caught:
+                started(combine(None, *motion), baths(one))
+            assert str(caught.value) == (
+                f"the bath group1 rescales velocities, and {name.strip()} moves the cell with the kinetic "
+                "energy of the same moment; give groups Langevin baths beside a barostat or a deformation"
+            )
+    with pytest.raises(SettingsError, match=r"has a thermostat of all atoms.*choose nve$"):
+        started(combine(Bussi(90.0), SHEARED), baths(Langevin(90.0, on=LEFT)))
     with pytest.raises(SettingsError, match=r"has a thermostat of all atoms.*choose nph-berendsen"):
         started(combine(Bussi(90.0), SIDES), baths(Langevin(90.0, on=LEFT)))
