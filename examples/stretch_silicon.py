@@ -18,6 +18,7 @@ from taichimd import Bussi, Deform, Simulation, StochasticCell, ThermoTable, com
 from taichimd.io.thermo import read_thermo
 
 RATE, TIMESTEP, STEPS = 5e10, 2.0, 4500  # 1/s, fs; 45 % in the end
+RANGES = (0.02, 0.1), (0.02, 0.06), (0.04, 0.08), (0.06, 0.1), (0.02, 0.08), (0.04, 0.1)  # strains of fits
 
 sides = StochasticCell(
     control="orthorhombic", axes="yz", pressure_coupling_time=200.0, bulk_modulus=100.0, period=5
@@ -30,11 +31,15 @@ with ThermoTable(table, every=20) as rows:
 found = read_thermo(table)
 
 strain, stress = found["strain_x"], found["stress_xx_GPa"]
-elastic = (strain > 0.02) & (strain < 0.1)
-modulus = np.polyfit(strain[elastic], stress[elastic], 1)[0]
-poisson = -np.polyfit(strain[elastic], (found["strain_y"] + found["strain_z"])[elastic] / 2, 1)[0]
-print(f"modulus      {modulus:6.1f} GPa")
-print(f"Poisson      {poisson:6.3f}")
+sideways = (found["strain_y"] + found["strain_z"]) / 2
+moduli, ratios = [], []
+for low, high in RANGES:
+    there = (strain > low) & (strain < high)
+    moduli.append(np.polyfit(strain[there], stress[there], 1)[0])
+    ratios.append(-np.polyfit(strain[there], sideways[there], 1)[0])
+elastic = (strain > RANGES[0][0]) & (strain < RANGES[0][1])
+print(f"modulus      {min(moduli):6.1f} to {max(moduli):.1f} GPa, by the range of the fit")
+print(f"Poisson      {min(ratios):6.3f} to {max(ratios):.3f}")
 print(f"strength     {stress.max():6.1f} GPa at a strain of {strain[stress.argmax()]:.2f}")
 print(f"at the end   {stress[-10:].mean():6.1f} GPa")
 

@@ -110,6 +110,11 @@ def test_what_cannot_be_observed_is_said():
     simulation = Simulation(argon((2, 2, 2)), SMOOTH)
     with pytest.raises(SettingsError, match="there are no groups, baths of groups and drives"):
         simulation.observe("flow", 100)
+    for one in (Source(1.0, on=range(9)), Force((0.0, 0.0, 0.01), on=range(9))):
+        driven = Simulation(argon((2, 2, 2)), SMOOTH, acting=[one])
+        for what in ("heat", "viscosity"):
+            with pytest.raises(SettingsError, match="drive the system, and Green-Kubo needs equilibrium"):
+                driven.observe(what, 100)
     both = [Source(1.0, on="work_pull"), Force((0.0, 0.0, 0.01), on=range(9, 12), name="pull")]
     simulation = Simulation(argon((2, 2, 2)), SMOOTH, groups={"work_pull": range(9)}, acting=both)
     with pytest.raises(

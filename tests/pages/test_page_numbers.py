@@ -344,3 +344,40 @@ def test_the_page_of_potentials_lists_all_with_their_range_and_warnings():
     assert shown == {
         file.name: (file.header.valid_range, "; ".join(file.header.warnings)) for file in shipped()
     }
+
+
+def test_files_of_lammps_are_compared_as_the_result_says():
+    _, *rows = rows_between(
+        "docs/forcefields/eam.md", "## Agreement with LAMMPS", "Conclusion: both programs"
+    )
+    found = of("files_of_lammps", "files")
+    keys = "energy_relative", "forces_eV_per_A", "virial_eV"
+    assert rows == [
+        [name.replace(" ", " + "), str(one["atoms"]), *(f"{one[key]:.0e}" for key in keys)]
+        for name, one in found.items()
+    ]
+
+
+def test_properties_of_metals_are_those_of_the_result():
+    _, *rows = rows_between("docs/forcefields/eam.md", "## Properties of crystals", "Conclusion: the files")
+    digits = {"a_A": 4, "energy_eV": 4, "stacking_fault_mJ_per_m2": 1}
+    assert [row[2:] for row in rows] == [
+        [f"{value:.{digits.get(key, 1)}f}", f"{one['paper'][key]:g}" if key in one["paper"] else "–"]
+        for one in of("metals", "files").values()
+        for key, value in one["found"].items()
+    ]
+
+
+def test_tension_has_the_numbers_of_the_result():
+    _, *rows = rows_between("docs/ensembles/deformation.md", "**Tension.**", "![Stress against strain")
+    assert rows == [
+        [
+            name,
+            str(one["atoms"]),
+            "{:.1f} to {:.1f}".format(*one["modulus_of_ranges_GPa"]),
+            "{:.2f} to {:.2f}".format(*one["poisson_of_ranges"]),
+            f"{one['strength_GPa']:.1f}",
+            f"{one['strain_of_strength']:.2f}",
+        ]
+        for name, one in of("tension", "tests").items()
+    ]
