@@ -74,7 +74,13 @@ class EvaluationError(TaichimdError, CalculationFailed):
 
 
 class ChargeError(TaichimdError, SCFError):
-    """A charge equilibration that does not converge."""
+    """A charge equilibration that does not converge.
+
+    Attributes:
+        system: number of the system of a batch, if that is known.
+    """
+
+    system: int | None = None
 
 
 class CapacityError(TaichimdError, CalculationFailed):

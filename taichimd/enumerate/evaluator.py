@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from taichimd.core.errors import TaichimdError
 from taichimd.enumerate.reproducible_sum import ALL
 
 ENERGY = ALL + 1
@@ -11,7 +12,7 @@ REST = ENERGY + 1
 
 
 class Evaluator:
-    """Evaluates some groups of terms for one system. A subclass has `queue`, and what it knows of the rest.
+    """Evaluates some groups of terms. A subclass has `queue`, and what it knows of the rest.
 
     Attributes:
         jumped: whether somebody else than a step has moved the atoms since the last evaluation.
@@ -29,7 +30,7 @@ class Evaluator:
         """Queue an evaluation with lists that are fit, or one that does nothing.
 
         Args:
-            call: queues a kernel for this system.
+            call: queues a kernel for these systems.
             verlet: the Verlet list.
             control: see `neighbours.control`.
             when: `STEP`, `END` or `ANY_TIME`.
@@ -41,25 +42,29 @@ class Evaluator:
         """Energy of each system after an evaluation with `ENERGY`, eV; None if atoms are too close."""
         return []
 
-    def check(self) -> None:
-        """Wait for the device, and raise what an evaluation has not found."""
-
-    def terms(self) -> dict[str, float]:
-        """Energy of each term, eV, if there are several."""
+    def failures(self) -> dict[int, TaichimdError]:
+        """Wait for the device, and say what an evaluation has not found: an error for each such system."""
         return {}
 
+    def forget(self, number: int) -> None:
+        """Forget what is known of a system that is put elsewhere."""
+
+    def terms(self) -> list[dict[str, float]]:
+        """For each system the energy of each term, eV; nothing of a group that is one term."""
+        return []
+
     def atom_values(self) -> dict[str, Any]:
-        """Values of atoms, (n,) in the user's order, by name."""
+        """Values of atoms of all systems, (n,) in the user's order, by name."""
         return {}
 
     def statistics(self) -> dict[str, Any]:
         """Figures for reports."""
         return {}
 
-    def charge_iterations(self) -> int | None:
-        """Iterations of the last charge equilibration; None without charges."""
+    def charge_iterations(self) -> list[int] | None:
+        """Iterations of the last charge equilibration of each system; None without charges."""
         return None
 
     def bonds(self, call: Any, verlet: Any) -> Any:
-        """A `reaxff.bond_table.BondTable`; None without bonds."""
+        """A `reaxff.bond_table.BondTable` of all systems; None without bonds."""
         return None

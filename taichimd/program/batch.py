@@ -8,7 +8,7 @@ import numpy as np
 from ase import Atoms
 from numpy.typing import NDArray
 
-from taichimd.core.errors import CapacityError, EvaluationError, SettingsError, TaichimdError
+from taichimd.core.errors import CapacityError, ChargeError, EvaluationError, SettingsError, TaichimdError
 from taichimd.ensembles.barostats.layout import RAN_AWAY
 from taichimd.ensembles.drives.given import GroupDrive
 from taichimd.ensembles.groups.given import GroupBath
@@ -48,7 +48,8 @@ class Batch(SteppedSystems):
 
     Raises:
         StructureError, MissingParameterError, SettingsError: as for `Engine`; the message names the system.
-        SettingsError: no systems, a potential with charges or without lists, ensembles of several kinds.
+        SettingsError: no systems, a potential without lists, ensembles of several kinds.
+        ChargeError: a charge equilibration that does not converge; the message names the system.
         BackendError: the backend cannot be started.
         CapacityError: the systems do not fit the memory; the message says how many would fit.
 
@@ -103,7 +104,7 @@ class Batch(SteppedSystems):
                 f"a batch of {self.n_systems} systems, {self.state.n} atoms in all: {error}; about {fit} "
                 "systems of this size fit at a time"
             ) from error
-        except EvaluationError as error:
+        except (EvaluationError, ChargeError) as error:
             if error.system is not None:
                 error.args = (f"{self.names[error.system]}: {error}",)
             raise
@@ -127,6 +128,17 @@ class Batch(SteppedSystems):
                 atom = RAN_AWAY if number in ran else int(np.argmin(fine[state.parts[number]]))
                 self.stop(number, explosion.of_step(self.members[number], atom, most**0.5))
         self._go_on()
+
+    def unsolved(self, number: int, error: TaichimdError) -> None:
+        """As of `SteppedSystems`; the others continue.
+
+        Raises:
+            TaichimdError: the error, if the system has stopped before.
+        """
+        if number in self.stopped:
+            raise error
+        self.forget()
+        self.stop(number, error)
 
     def stop_spent(self) -> None:
         """As of `SteppedSystems`; the others continue."""
@@ -156,6 +168,7 @@ class Batch(SteppedSystems):
             of_all = self.state.get(name)
             of_all[part] = own
             self.state.set(name, of_all)
+        self.device.forget(number)
         self.baths.rows[number].stop()
         if self.baths.groups is not None:
             self.baths.groups.stop(number)

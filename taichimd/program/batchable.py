@@ -29,9 +29,6 @@ def why_not_batchable(forcefield: ForceField, driven: bool = False) -> str | Non
         forcefield: each of its terms must know the atoms of a system.
         driven: whether there is a driving force.
     """
-    charged = [term.name for term in forcefield.terms if not term.local]
-    if charged:
-        return f"{charged[0]} equilibrates the charges of one system at a time"
     joining = [term.name for term in forcefield.terms if term.of_one_system]
     if joining:
         return f"{joining[0]} would join the systems"

@@ -6,7 +6,7 @@ from typing import Any
 
 from taichimd.core.arguments import fit
 from taichimd.core.arrays import Array
-from taichimd.core.errors import EvaluationError
+from taichimd.core.errors import ChargeError, EvaluationError, TaichimdError
 from taichimd.core.runtime import blocks_for, grid, literals, ti
 from taichimd.ensembles.bath import Baths
 from taichimd.ensembles.drives.host import Drives
@@ -210,25 +210,46 @@ class Device:
         for one in self.evaluators:
             one.queue(self.call, self.lists.verlet, self.lists.control, when, want)
 
+    def failures(self) -> dict[int, TaichimdError]:
+        """Wait for the device: what kernels of groups have not found, an error for each such system."""
+        return {number: error for one in self.evaluators for number, error in one.failures().items()}
+
     def check(self) -> None:
         """Wait for the device, and refuse what kernels of groups have not found.
 
         Raises:
-            TaichimdError: what it was.
+            ChargeError: charges of a system; it says of which one.
         """
-        for one in self.evaluators:
-            one.check()
+        for number, error in self.failures().items():
+            if isinstance(error, ChargeError):
+                error.system = number
+            raise error
 
-    def of_terms(self, what: str) -> dict[str, Any]:
-        """The "terms" or "atom_values" of groups with kernels of their own, at the present positions."""
+    def forget(self, number: int) -> None:
+        """Forget what groups with kernels of their own know of a system that is put elsewhere."""
+        for one in self.evaluators:
+            one.forget(number)
+
+    def terms(self) -> list[dict[str, float]]:
+        """For each system the energies (eV) of the terms of groups with kernels of their own."""
         if self.evaluators:
             self.need_outputs()
-        return {name: value for one in self.evaluators for name, value in getattr(one, what)().items()}
+        found: list[dict[str, float]] = [{} for _ in self.state.parts]
+        for one in self.evaluators:
+            for own, terms in zip(found, one.terms() or found, strict=True):
+                own |= terms
+        return found
 
-    def charge_iterations(self) -> int | None:
-        """Iterations of the last charge equilibration; None without charges."""
+    def atom_values(self) -> dict[str, Any]:
+        """Values of atoms of groups with kernels of their own, of all systems at their present positions."""
+        if self.evaluators:
+            self.need_outputs()
+        return {name: value for one in self.evaluators for name, value in one.atom_values().items()}
+
+    def charge_iterations(self) -> list[int] | None:
+        """Iterations of the last charge equilibration of each system; None without charges."""
         found = (one.charge_iterations() for one in self.evaluators)
-        return next((number for number in found if number is not None), None)
+        return next((numbers for numbers in found if numbers is not None), None)
 
     def statistics(self) -> dict[str, Any]:
         """Figures for reports, of lists and of groups with kernels of their own."""
@@ -288,7 +309,7 @@ class Device:
         return found
 
     def bonds(self) -> Any:
-        """The `reaxff.bond_table.BondTable` of the present positions; None of a force field without bonds.
+        """The `reaxff.bond_table.BondTable` of all systems at their present positions; None without bonds.
 
         Raises:
             CapacityError: it does not fit the memory.
@@ -306,11 +327,11 @@ class Device:
 
     def steps(
         self, first: int, number: int, timestep: float, renew: Callable[[], object]
-    ) -> Iterator[tuple[int, int]]:
+    ) -> Iterator[tuple[int, int, dict[int, TaichimdError]]]:
         """Do some steps, at least one, from step `first` on, with known forces and lists that are fit.
 
-        Whenever it has waited for the device, it yields the step that is reached, and `blown` of the
-        control array; then it brings lists up to date by `renew`.
+        Whenever it has waited for the device, it yields the step that is reached, `blown` of the control
+        array, and `failures`; then it brings lists up to date by `renew`.
         """
         lists, to_do, done = self.lists, number - 1, 0
         self.call(self._run.open_step, self.system(), to_do, first, timestep)
@@ -329,17 +350,17 @@ class Device:
                 step = first + 1 + lists.look().done
                 error.args = (f"step {step}: {error}",)
                 self.explode()
-                yield step, NONE
+                yield step, NONE, {}
                 raise
             seen = lists.look()
-            self.check()
+            failed = self.failures()
             if calls:
                 self.acted()
                 lists.count(seen.done - done)
             done, blown = seen.done, seen.blown
             # First: positions that diverged would not fit a list.
             self.step = first + 1 + done
-            yield self.step, blown
+            yield self.step, blown, failed
             self.forces_known = self.evaluated = done == to_do and not seen.rebuild and blown == NONE
             renew()
         if self.baths.coupling.ends(first + number):

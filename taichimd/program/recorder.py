@@ -111,14 +111,14 @@ class Row:
     """Totals of all systems at a step.
 
     Attributes:
-        step: the step. stopped: systems that had diverged. charge_iterations: as of a `Thermo`.
+        step: the step. stopped: systems that had diverged. charge_iterations: as of a `Device`.
         reports: called when it is reported.
         values: what `RowRoom.fetch` found; None while it is on the device.
     """
 
     step: int
     stopped: dict[int, Any]
-    charge_iterations: int | None
+    charge_iterations: list[int] | None
     reports: list[Callable[[], None]]
     values: dict[str, NDArray[Any]] | None = None
     sums: dict[str, Array] = field(default_factory=dict)

@@ -76,8 +76,10 @@ class SteppedSystems(Systems):
             self.device.need_forces()
             self.device.settle()
             self.forget()
-            for step, blown in self.device.steps(self.step, n_steps, timestep, self._renew):
+            for step, blown, failed in self.device.steps(self.step, n_steps, timestep, self._renew):
                 self.step = step
+                for number, error in failed.items():
+                    self.unsolved(number, error)
                 if blown == SPENT:
                     self.stop_spent()
                 elif blown != NONE:
@@ -128,6 +130,14 @@ class SteppedSystems(Systems):
                 told = str(error).removeprefix(f"{called(number)}: ").split(";")[0]
                 first = int(self.state.firsts[number])
                 self.stop(number, explosion.exploded(self.step, told, atom - first), error)
+
+    def unsolved(self, number: int, error: TaichimdError) -> None:
+        """Stop a system whose charges were not found in the last step.
+
+        Raises:
+            TaichimdError: the error.
+        """
+        raise error
 
     def stop_spent(self) -> None:
         """Stop the systems with a sink that takes more energy than its atoms have."""

@@ -263,7 +263,7 @@ class System(NotCopied):
         """Values of each atom that frames contain, by name, (n,) each: kept values, charges (e)."""
         systems = self.systems
         carried = systems.seen("shown", lambda: systems.state.carried_values(shown=True))
-        of_all = {**carried, **self.device.of_terms("atom_values")}
+        of_all = {**carried, **systems.seen("atom values", self.device.atom_values)}
         return {name: values[self._part] for name, values in of_all.items()}
 
     def bonds(self) -> Any:
@@ -272,11 +272,13 @@ class System(NotCopied):
         Raises:
             CapacityError: the table does not fit the memory.
         """
-        return self.device.bonds()
+        found = self.systems.seen("bonds", self.device.bonds)
+        return found.of(self._part) if self.systems.state.batch and found is not None else found
 
     def energy_terms(self) -> dict[str, float]:
         """Energy of each term (eV) at the present positions, for contributions that report their terms."""
-        return self.device.of_terms("terms")
+        found: dict[str, float] = self.systems.seen("terms", self.device.terms)[self.number]
+        return found
 
     def _check_going(self) -> None:
         if self.error is not None:
@@ -293,7 +295,9 @@ class System(NotCopied):
         if systems.state.batch:
             energies, virials = energies.copy(), virials.copy()
         stress = stress_of(total[2:].reshape(3, 3), self.cell)
-        charges = self.device.of_terms("atom_values").get("charges")
+        charges = systems.seen("atom values", self.device.atom_values).get("charges")
+        if charges is not None:
+            charges = charges[self._part].copy() if systems.state.batch else charges
         return Evaluation(float(total[0]), energies, self.forces(), virials, stress, charges)
 
     def thermo(self) -> Thermo:
@@ -319,7 +323,7 @@ class System(NotCopied):
             conserved += fsum(one.get("energy", 0.0) - one["work"] for one in drives.values())
         totals = self.step, potential, kinetic, temperature, pressure, volume, stress, conserved
         driven = of_table(self._own_drives, drives)
-        return Thermo(*totals, self.systems.charge_iterations(), heats, driven)
+        return Thermo(*totals, self.systems.charge_iterations(self.number), heats, driven)
 
     def pressures(self) -> Array | None:
         """Pressure tensor xx, yy, zz, yz, xz, xy with the kinetic part, (6,) GPa.

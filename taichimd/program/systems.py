@@ -251,9 +251,14 @@ class Systems(NotCopied):
         """What has totals reported later, on a GPU while it does the next steps; None beside drives."""
         return None if self.drives is not None else Recorder(self, while_busy=self.backend == "cuda")
 
-    def charge_iterations(self) -> int | None:
-        """Iterations of the last charge equilibration; None without charges."""
-        return self.device.charge_iterations() if self.shown is None else self.shown.charge_iterations
+    def charge_iterations(self, number: int) -> int | None:
+        """Iterations of the last charge equilibration of a system; None without charges."""
+        found = (
+            self.seen("charge iterations", self.device.charge_iterations)
+            if self.shown is None
+            else self.shown.charge_iterations
+        )
+        return None if found is None else int(found[number])
 
     def sums(self, what: str) -> Array:
         """(systems, columns) of `program.totals`."""

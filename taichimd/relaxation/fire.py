@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.core.arrays import Array
-from taichimd.core.errors import RelaxationError, StructureError, TaichimdError
+from taichimd.core.errors import ChargeError, RelaxationError, StructureError, TaichimdError
 from taichimd.core.runtime import blocks_for, ti
 from taichimd.program.results import require_finite
 from taichimd.program.stepping import SteppedSystems
@@ -119,6 +119,10 @@ class Fire:
         while True:
             try:
                 return self._batch() if self._cells is None else self._step_with_cells(self._cells)
+            except ChargeError as error:
+                if error.system is None:
+                    raise
+                self._fail(error.system, error)
             except StructureError as error:
                 number = self._systems.system_of(self._device.lists.atom_too_close())
                 failed = RelaxationError(

@@ -6,7 +6,7 @@ from ase import Atoms, units
 from ase.build import bulk
 from bits import elsewhere, here, needs_other_runtime
 
-from taichimd import AxilrodTeller, Batch, Engine, LennardJones, ReaxFF, load_forcefield, testing
+from taichimd import AxilrodTeller, Batch, Engine, LennardJones, load_forcefield, testing
 from taichimd.core import memory
 from taichimd.core.errors import (
     BlowUpError,
@@ -241,12 +241,6 @@ def test_all_triples_of_each_system(options):
         one, other = member.evaluate(), alone.evaluate()
         assert one.energy == other.energy
         np.testing.assert_array_equal(one.virials, other.virials)
-
-
-@pytest.mark.once
-def test_charges_have_no_batches():
-    with pytest.raises(SettingsError, match="charges of one system at a time"):
-        Batch([bulk("Cu")], ReaxFF("CHO.ffield"))
 
 
 @pytest.mark.once  # compares both

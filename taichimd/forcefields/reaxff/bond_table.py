@@ -38,6 +38,19 @@ class BondTable:
     total: NDArray[np.float64]
     lone_pairs: NDArray[np.float64]
 
+    def of(self, part: slice) -> "BondTable":
+        """The bonds of the atoms of one system, whose numbers begin at 0.
+
+        Args:
+            part: its atoms.
+        """
+        own = slice(*np.searchsorted(self.i, [part.start, part.stop]).tolist())
+        i, j = (numbers[own] - np.int32(part.start) for numbers in (self.i, self.j))
+        return BondTable(
+            i, j, self.distance[own].copy(), self.order[own].copy(), self.total[part].copy(),
+            self.lone_pairs[part].copy(),
+        )  # fmt: skip
+
     def of_atoms(self, least: float) -> list[tuple[NDArray[np.int32], NDArray[np.float64]]]:
         """For each atom its neighbours, ascending, and the orders of these bonds, if they are above a limit.
 
@@ -103,7 +116,7 @@ class BondReader:
         """The bonds of the last evaluation.
 
         Args:
-            call: queues a kernel for the system.
+            call: queues a kernel for the systems.
             state: the atoms, in the order of that evaluation.
             shift_bits: of the entries.
             bonds: `Bonds`.

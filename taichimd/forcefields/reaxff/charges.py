@@ -1,4 +1,4 @@
-"""Charges of one system: arrays of the equilibration, and how the host queues it."""
+"""Charges of one system or several: arrays of the equilibration, and how the host queues it."""
 
 from dataclasses import dataclass
 from math import sqrt
@@ -10,27 +10,33 @@ from numpy.typing import NDArray
 from taichimd.core.errors import ChargeError, SettingsError
 from taichimd.core.memory import FEWER, array, bytes_of, bytes_of_number, require
 from taichimd.core.runtime import blocks_for, grid, literals, ti
-from taichimd.forcefields.reaxff.dots import PIECES
+from taichimd.forcefields.reaxff.batched import FLAGS, PIECES, Batched, tables_of
 from taichimd.forcefields.reaxff.extended import Auxiliary
-from taichimd.forcefields.reaxff.history import Past
+from taichimd.forcefields.reaxff.history import JUMP, Past
 from taichimd.forcefields.reaxff.matrix import Matrix, Screening
+from taichimd.forcefields.reaxff.moves import compare_kernel, make_moves
 from taichimd.forcefields.reaxff.options import COUPLING, Options, check_tolerance
 from taichimd.forcefields.reaxff.precondition import MAX_CLOSE, Close
-from taichimd.forcefields.reaxff.solver import (
+from taichimd.forcefields.reaxff.solve_tables import (
     ASTRAY,
     FROZEN,
     GOING,
     INDEFINITE,
+    ITERATIONS,
     MAX_ASTRAY,
     NORM2,
-    ROUNDS,
+    ONCE,
     SOLVED,
     STATUS,
-    OneKernel,
     Progress,
-    RepeatedKernels,
     Solver,
     Vectors,
+)
+from taichimd.forcefields.reaxff.solver import (
+    ROUNDS,
+    OneKernel,
+    RepeatedKernels,
+    chunk_size,
     loop_ends,
     solver_kernels,
 )
@@ -64,7 +70,7 @@ class ChargeParameters:
 
 @dataclass(frozen=True)
 class Solve:
-    """How the last solve went.
+    """How the last solve of a system went.
 
     Attributes:
         iterations: of conjugate gradients, for both solutions together.
@@ -80,7 +86,7 @@ class Solve:
 
 
 class Charges:
-    """The charge equilibration of one system.
+    """The charge equilibration of one system, or of each of several systems.
 
     Args:
         state: the atoms. Solutions of past steps become states of the atoms, which sorts and checkpoints
@@ -102,7 +108,8 @@ class Charges:
         charge: (n) e, in spatial order, from the last solve.
         matrix: the pairs within the cutoff, for nonbonded forces; stored: type of its values.
         close: atoms close to each atom, for the preconditioner.
-        progress: its first flag says whether charges are known (`solver.SOLVED`).
+        progress: the first flag of a system says whether its charges are known (`solve_tables.SOLVED`).
+        batched: whose everything is, of several systems. moves: what has moved since the last evaluation.
     """
 
     def __init__(
@@ -132,7 +139,9 @@ class Charges:
         self.stored = stored or ti.f64
         n, both = state.n, ti.types.vector(2, ti.f64)
         self._blocks = blocks_for(8 * n)
-        self._kernels = solver_kernels(state.real, self.stored, len(chi), backend, near_layout, extended)
+        self._kernels = solver_kernels(
+            state.real, self.stored, len(chi), backend, near_layout, extended, state.batch
+        )
         self._calls = FIRST_CALLS
         self.charge = ti.ndarray(state.real, n)
         self.charge.fill(0.0)
@@ -154,25 +163,41 @@ class Charges:
             factors=ti.ndarray(ti.f64, MAX_CLOSE * n),
             diagonal=ti.ndarray(ti.f64, n),
         )
-        counts = np.bincount(kinds, minlength=len(chi))
-        self._norms = sqrt(float((counts * chi * chi).sum())), sqrt(float(n))
-        limits = [(tolerance * norm) ** 2 for norm in self._norms]
+        systems, threads_and_chunks = len(state.sizes), loop_ends(n, backend)
+        self._norms = [_norms(kinds[part], chi) for part in state.parts]
+        limits = np.array([[(tolerance * norm) ** 2 for norm in norms] for norms in self._norms])
+        self.batched = Batched()
+        if state.batch:
+            tables = tables_of(state.sizes.tolist(), chunk_size(backend))
+            threads_and_chunks = threads_and_chunks[0], len(tables.of_chunks)
+            self.batched = Batched(
+                pieces=len(tables.of_pieces),
+                system=state.system,
+                first=_integers(state.firsts),
+                of_pieces=_integers(tables.of_pieces),
+                of_systems=_integers(tables.of_systems),
+                of_chunks=_integers(tables.of_chunks),
+                limits=ti.ndarray(both, systems),
+            )
+            self.batched.limits.from_numpy(limits)
+        self.moves = make_moves(state, systems)
+        self._compare = compare_kernel(state.real, state.batch)
         self.progress = Progress(
-            flags=ti.ndarray(ti.i32, 5),
-            scalars=ti.ndarray(both, 5),
-            partial=ti.ndarray(ti.types.vector(6, ti.f64), PIECES),
-            limit_s=limits[0],
-            limit_t=limits[1],
+            flags=ti.ndarray(ti.i32, FLAGS * systems),
+            scalars=ti.ndarray(both, FLAGS * systems),
+            partial=ti.ndarray(ti.types.vector(6, ti.f64), self.batched.pieces or PIECES),
+            limit_s=float(limits[0, 0]),
+            limit_t=float(limits[0, 1]),
             looser2=(MAX_ASTRAY / tolerance) ** 2,
             most=most_iterations,
         )
-        self.progress.flags.from_numpy(np.array([FROZEN, 0, 0, 0, 0], np.int32))
+        self.progress.flags.from_numpy(np.tile(np.array([FROZEN, 0, 0, 0, 0], np.int32), systems))
+        self._ended = True
         self._going = ti.ndarray(ti.i32, ())
         self.matrix = Matrix(width=0, count=ti.ndarray(ti.i32, n))
-        threads, chunks = loop_ends(n, backend)
         self._solver = Solver(
-            threads, chunks, state, self._vectors, self.progress, self.elements, self.matrix, self.close,
-            self.screening,
+            *threads_and_chunks, state, self._vectors, self.progress, self.elements, self.matrix, self.close,
+            self.screening, self.batched,
         )  # fmt: skip
 
     def reserve(self, near: NearRows) -> None:
@@ -194,7 +219,14 @@ class Charges:
         matrix.values = array(self.stored, rows, what, size, FEWER)
 
     def queue(
-        self, near: NearRows, shifts: Any, shift_bits: int, control: Any, frozen: int, stepping: int
+        self,
+        near: NearRows,
+        shifts: Any,
+        shift_bits: int,
+        control: Any,
+        frozen: int,
+        stepping: int,
+        vectors: Any = None,
     ) -> None:
         """Queue a solve at the present positions; does not wait for it.
 
@@ -205,13 +237,21 @@ class Charges:
             control: words on the device.
             frozen: the word of control that says, if it is not 0, that there is nothing to do.
             stepping: what the evaluation is (`history`): in a step the last solution becomes a past one.
+                Jumps are those of the systems that have moved.
+            vectors: cell vectors of the systems, on the device; None: they do not change.
 
         Raises:
             CapacityError: the matrix does not fit the memory.
         """
         self.reserve(near)
         self.matrix.shift_bits = shift_bits
-        start = self.past, control, frozen, stepping
+        self._ended = False
+        if vectors is not None:
+            self.moves.cell = vectors
+        start = self.past, self.moves, control, frozen, stepping
+        if stepping == JUMP:
+            with literals(self._state.real), grid(self._blocks):
+                self._compare(self._state, self.batched.system, self.moves, control, frozen)
         with literals(self._state.real), grid(self._blocks):
             if isinstance(self._kernels, OneKernel):
                 self._kernels.solve(
@@ -226,41 +266,81 @@ class Charges:
         assert isinstance(self._kernels, RepeatedKernels)
         with literals(self._state.real), grid(self._blocks):
             self._kernels.iterate.repeat(calls, self._solver)
-            self._kernels.finish(self._solver, self.past, self.charge, self._net)
+            if not self._state.batch:
+                self._kernels.finish(self._solver, self.past, self.charge, self._net)
 
-    def settle(self) -> bool:
-        """Wait for the solve that was queued, and queue more iterations as long as it needs some.
+    def _end(self) -> None:
+        """Charges of the systems that are solved, once all have ended."""
+        if self._state.batch and isinstance(self._kernels, RepeatedKernels) and not self._ended:
+            with literals(self._state.real), grid(self._blocks):
+                self._kernels.finish(self._solver, self.past, self.charge, self._net)
+        self._ended = True
+
+    def _flags(self) -> NDArray[np.int32]:
+        return np.asarray(self.progress.flags.to_numpy().reshape(-1, FLAGS))
+
+    def wait(self) -> bool:
+        """Wait for the solves that were queued, and queue more iterations as long as they need some.
 
         Returns:
-            whether more iterations were queued: what was queued behind the solve then did nothing, since
+            Whether more iterations were queued: what was queued behind the solve then did nothing, since
             there were no charges, and is to be queued again.
-
-        Raises:
-            ChargeError: it does not converge.
         """
         again = False
-        status, iterations = self.progress.flags.to_numpy()[:2]
-        while status == GOING:
+        flags = self._flags()
+        while (flags[:, STATUS] == GOING).any():
             again = True
             self._iterate(4)
-            status, iterations = self.progress.flags.to_numpy()[:2]
-        if status == SOLVED:
+            flags = self._flags()
+        self._end()
+        if (flags[:, STATUS] == SOLVED).all():
             # One iteration finds that nothing is left to do; two more for steps that need them.
-            self._calls = -(-(int(iterations) + 2) // ROUNDS)
-        elif status != FROZEN:
-            message = self._message(status)
-            flags = self.progress.flags.to_numpy()
-            flags[STATUS] = FROZEN
-            self.progress.flags.from_numpy(flags)
-            raise ChargeError(message)
+            self._calls = -(-(int(flags[:, ITERATIONS].max()) + 2) // ROUNDS)
         return again
 
-    def statistics(self) -> Solve:
-        """How the last solve went. Waits for it."""
-        status, iterations, solves, total, once = (int(flag) for flag in self.progress.flags.to_numpy())
-        norms2 = self.progress.scalars.to_numpy()[NORM2]
-        s, t = (sqrt(max(float(g), 0.0)) / norm for g, norm in zip(norms2, self._norms, strict=True))
+    def failures(self) -> dict[int, ChargeError]:
+        """Wait for the solves, and say which systems have no charges, and why; it is said once."""
+        self.wait()
+        flags = self._flags()
+        statuses = flags[:, STATUS].copy()
+        failed = np.flatnonzero((statuses != SOLVED) & (statuses != FROZEN)).tolist()
+        errors = {k: ChargeError(self._message(int(statuses[k]), k)) for k in failed}
+        if failed:
+            flags[failed, STATUS] = FROZEN
+            self.progress.flags.from_numpy(np.ascontiguousarray(flags.ravel()))
+        return errors
+
+    def settle(self) -> bool:
+        """Wait for the solves, as `wait`.
+
+        Returns:
+            As of `wait`.
+
+        Raises:
+            ChargeError: one does not converge.
+        """
+        again = self.wait()
+        for error in self.failures().values():
+            raise error
+        return again
+
+    def forget(self, number: int) -> None:
+        """The next solve of a system begins without past solutions."""
+        solved = self.past.solved.to_numpy()
+        solved[self._state.parts[number]] = 0.0
+        self.past.solved.from_numpy(solved)
+
+    def statistics(self, number: int = 0) -> Solve:
+        """How the last solve of a system went. Waits for it."""
+        status, iterations, solves, total, once = (int(flag) for flag in self._flags()[number])
+        norms2 = self.progress.scalars.to_numpy()[FLAGS * number + NORM2]
+        s, t = (sqrt(max(float(g), 0.0)) / norm for g, norm in zip(norms2, self._norms[number], strict=True))
         return Solve(max(iterations - 1 + once, 0), total / max(solves, 1), (s, t), status == SOLVED)
+
+    def iterations(self) -> list[int]:
+        """Iterations of the last solve of each system. Waits for it."""
+        flags = self._flags()
+        return [max(int(one), 0) for one in flags[:, ITERATIONS] - 1 + flags[:, ONCE]]
 
     def charges(self) -> Values:
         """(n) e, in the user's order, from the last solve."""
@@ -272,8 +352,8 @@ class Charges:
         close = self.close.count, self.close.entries, self.close.factors, self.close.diagonal
         return bytes_of(*vars(v).values(), *close, matrix.count, matrix.entries, matrix.values, self.charge)
 
-    def _message(self, status: int) -> str:
-        found = self.statistics()
+    def _message(self, status: int, number: int) -> str:
+        found = self.statistics(number)
         worst = max(found.residuals)
         if status == ASTRAY:
             return (
@@ -291,6 +371,21 @@ class Charges:
             f"charge_tolerance is {self._tolerance:.1e}; raise charge_tolerance or max_iterations, or look "
             "for atoms that are too close to each other"
         )
+
+
+def _norms(kinds: NDArray[np.int32], chi: Values) -> tuple[float, float]:
+    """Norms of -chi and of -1 over the atoms of a system."""
+    counts = np.bincount(kinds, minlength=len(chi))
+    # Kinds of other systems alone would change the order of the sum.
+    there = counts > 0
+    return sqrt(float((counts * chi * chi)[there].sum())), sqrt(float(len(kinds)))
+
+
+def _integers(values: Any) -> Any:
+    numbers = np.ascontiguousarray(values, np.int32).reshape(-1)
+    made = ti.ndarray(ti.i32, len(numbers))
+    made.from_numpy(numbers)
+    return made
 
 
 def _on_device(values: Any) -> Any:

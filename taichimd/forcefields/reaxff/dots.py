@@ -2,17 +2,18 @@
 
 There are `PIECES` pieces of consecutive atoms. Lane k of a piece adds up its atoms k, k + 32, k + 64, ...;
 then the lanes are added, then the pieces, the first one first. On a CPU a thread does a piece, on a GPU a
-warp does, with a thread for each lane. Both have the same bits.
+warp does, with a thread for each lane. Both have the same bits. Each system of a batch has pieces of its own
+(`batched`).
 """
 
+from dataclasses import dataclass
 from typing import Any
 
-from taichimd.core.runtime import ti
+from taichimd.core.runtime import DeviceFunction, ti
 from taichimd.core.warps import shuffle
+from taichimd.forcefields.reaxff.batched import FLAGS, LANES, PIECES, READ
 from taichimd.neighbours.rows import WARP
 
-PIECES = 64
-LANES = 32
 SUMS = 6
 """At a time."""
 
@@ -36,13 +37,27 @@ def in_turn(part, thread, many: ti.template()):
     return total
 
 
-def piece_sums(value: Any, shared: bool, when: int) -> Any:
-    """A device function that leaves the sums of pieces in `progress.partial`; it holds its own loop.
+@dataclass(frozen=True)
+class SumFunctions:
+    """Device functions of sums.
+
+    Attributes:
+        pieces: leaves the sums of pieces in `progress.partial`; it holds its own loop.
+        total: (k, g) -> the six sums over all atoms of system k.
+    """
+
+    pieces: DeviceFunction
+    total: DeviceFunction
+
+
+def sum_functions(value: Any, shared: bool, when: int, batch: bool) -> SumFunctions:
+    """Device functions that add up six numbers of atoms.
 
     Args:
         value: (i, g) -> six numbers of the atom at a place in memory.
         shared: whether a warp does a piece.
-        when: status at which it does something.
+        when: status of a system at which `pieces` does something.
+        batch: whether there are several systems.
     """
     many = LANES if shared else 1
 
@@ -54,31 +69,57 @@ def piece_sums(value: Any, shared: bool, when: int) -> Any:
         return total
 
     @ti.func
-    def run(g: ti.template()):
+    def add_piece(thread, piece, begin, end, status, g: ti.template()):
+        """Sum of the user's atoms from `begin` to `end`."""
+        first, last = begin, end
+        if status != when:
+            last = first
+        total = ti.Vector.zero(ti.f64, SUMS)
+        if ti.static(shared):
+            total = in_turn(of_lane(first + thread % many, last, g), thread, many)
+        else:
+            for lane in range(LANES):
+                total += of_lane(first + lane, last, g)
+        if status == when and thread % many == 0:
+            g.progress.partial[piece] = total
+
+    @ti.func
+    def of_one(g: ti.template()):
         for thread in range(ti.static(PIECES * many)):
             piece, n = thread // many, g.atoms.n
             first = piece * piece_size(n)
             last = ti.min(first + piece_size(n), n)
-            if g.progress.flags[0] != when:
-                last = first
-            total = ti.Vector.zero(ti.f64, SUMS)
-            if ti.static(shared):
-                total = in_turn(of_lane(first + thread % many, last, g), thread, many)
-            else:
-                for lane in range(LANES):
-                    total += of_lane(first + lane, last, g)
-            if g.progress.flags[0] == when and thread % many == 0:
-                g.progress.partial[piece] = total
+            add_piece(thread, piece, first, last, g.progress.flags[0], g)
 
-    return run
+    @ti.func
+    def of_each(g: ti.template()):
+        for thread in range(g.batched.pieces * many):
+            piece = thread // many
+            first, last = g.batched.of_pieces[3 * piece], g.batched.of_pieces[3 * piece + 1]
+            status = g.progress.flags[FLAGS * g.batched.of_pieces[3 * piece + 2]]
+            add_piece(thread, piece, first, last, status, g)
+
+    @ti.func
+    def total_of_one(k, g: ti.template()):
+        total = ti.Vector.zero(ti.f64, SUMS)
+        for group in range(ti.static(PIECES // READ)):
+            add_group(total, READ * group, g)
+        return total
+
+    @ti.func
+    def total_of_each(k, g: ti.template()):
+        total = ti.Vector.zero(ti.f64, SUMS)
+        first, end = g.batched.of_systems[2 * k], g.batched.of_systems[2 * k + 1]
+        for group in range((end - first) // READ):
+            add_group(total, first + READ * group, g)
+        return total
+
+    return SumFunctions(of_each, total_of_each) if batch else SumFunctions(of_one, total_of_one)
 
 
 @ti.func
-def total_of(partial: ti.template()):
-    """The six sums over all atoms."""
-    total = ti.Vector.zero(ti.f64, SUMS)
-    for group in range(ti.static(PIECES // 4)):
-        read = [partial[4 * group + k] for k in ti.static(range(4))]
-        for k in ti.static(range(4)):
-            total += read[k]
-    return total
+def add_group(total: ti.template(), first, g: ti.template()):  # type: ignore[valid-type, no-untyped-def]
+    """Add the sums of some pieces, which are read together."""
+    read = [g.progress.partial[first + k] for k in ti.static(range(READ))]
+    for k in ti.static(range(READ)):
+        total += read[k]

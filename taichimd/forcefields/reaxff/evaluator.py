@@ -1,4 +1,4 @@
-"""All of ReaxFF for one system: what the host queues to evaluate it."""
+"""All of ReaxFF for one system or several: what the host queues to evaluate it."""
 
 from typing import Any
 
@@ -6,21 +6,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.core.arguments import ArrayField, kernel, types_of
+from taichimd.core.errors import TaichimdError
 from taichimd.core.runtime import DEVICE_LOOPS, ti
 from taichimd.enumerate.evaluator import Evaluator
 from taichimd.enumerate.outputs import Outputs
 from taichimd.enumerate.reproducible_sum import ALL, FORCE
 from taichimd.forcefields.reaxff.arrays import GO, HELD, MAX_BONDS, STATUS, STATUS_SIZE, TERMS, Bonds
+from taichimd.forcefields.reaxff.batched import FLAGS
 from taichimd.forcefields.reaxff.bond_table import BondReader, BondTable
 from taichimd.forcefields.reaxff.bonded import Bonded
 from taichimd.forcefields.reaxff.charges import ChargeParameters, Charges
 from taichimd.forcefields.reaxff.history import BESIDE, JUMP, STEP
+from taichimd.forcefields.reaxff.moves import Moves
 from taichimd.forcefields.reaxff.nonbonded import Nonbonded, Results
 from taichimd.forcefields.reaxff.options import CONSTANTS, INTERVALS, NORM, Options
 from taichimd.forcefields.reaxff.pairs import Form, pair_table
 from taichimd.forcefields.reaxff.parameters import ATOM, PAIR, Parameters
-from taichimd.forcefields.reaxff.solver import SOLVED, Progress
-from taichimd.forcefields.reaxff.solver import STATUS as OF_SOLVE
+from taichimd.forcefields.reaxff.solve_tables import SOLVED, Progress
+from taichimd.forcefields.reaxff.solve_tables import STATUS as OF_SOLVE
 from taichimd.forcefields.reaxff.tables import device_tables
 from taichimd.neighbours.control import ANY_TIME, CONTROL, Control
 from taichimd.neighbours.near_list import NearList
@@ -57,6 +60,21 @@ def _hold(progress, control, status):  # type: ignore[no-untyped-def]
             control[Control.rebuild] = 1
 
 
+@kernel(
+    types_of(ti.f64), progress=Progress.only("flags"), moves=Moves.only("again"), control=CONTROL,
+    status=STATUS
+)  # fmt: skip
+def _hold_all(progress, moves, control, status):  # type: ignore[no-untyped-def]
+    """No step without the charges of all systems; the others then repeat what they have begun."""
+    for _ in range(1):
+        if status[GO] == 1:
+            moves.again[0] = 0
+    for k in range(progress.flags.shape[0] // FLAGS):
+        if status[GO] == 1 and progress.flags[FLAGS * k + OF_SOLVE] != SOLVED:
+            control[Control.rebuild] = 1
+            moves.again[0] = 1
+
+
 class BondRoom:
     """Room for rows of bonds, which a near list asks to grow."""
 
@@ -79,7 +97,7 @@ class BondRoom:
 
 
 class ReaxEvaluator(Evaluator):
-    """Evaluates ReaxFF for one system.
+    """Evaluates ReaxFF for one system, or for each of a batch.
 
     Args:
         parameters: for the species of the state, in its order.
@@ -139,7 +157,6 @@ class ReaxEvaluator(Evaluator):
         """See `Evaluator`.
 
         Raises:
-            ChargeError: charges that do not converge, where the host waits for them.
             CapacityError: lists that do not fit the memory.
         """
         all_of_it, state, bonded = want != FORCE, self._state, self._bonded
@@ -149,37 +166,47 @@ class ReaxEvaluator(Evaluator):
             self._status, first, when, near.number,
         )  # fmt: skip
         kind = STEP if when != ANY_TIME else JUMP if self.jumped else BESIDE
-        self.charges.queue(self._near[1].near, verlet.shifts, verlet.shift_bits, self._status, HELD, kind)
+        self.charges.queue(
+            self._near[1].near, verlet.shifts, verlet.shift_bits, self._status, HELD, kind,
+            self.cells.arrays.vectors,
+        )  # fmt: skip
         if not DEVICE_LOOPS:
-            self.charges.settle()
-        call(_hold, self.charges.progress, control, self._status)
+            self.charges.wait()
+        if state.batch:
+            call(_hold_all, self.charges.progress, self.charges.moves, control, self._status)
+        else:
+            call(_hold, self.charges.progress, control, self._status)
         self._nonbonded.queue(verlet.shifts, ALL if all_of_it else FORCE)
         if all_of_it:
             second = self._outputs[1]
             call(_sum_terms, bonded.bonds, self._nonbonded.results, first.energy, second.energy, self._status)
 
-    def check(self) -> None:
-        """Wait for the device, and refuse charges that did not converge.
+    def failures(self) -> dict[int, TaichimdError]:
+        """Wait for the device: a ChargeError of each system whose charges did not converge."""
+        return dict(self.charges.failures())
 
-        Raises:
-            ChargeError: with residual and tolerance.
-        """
-        self.charges.settle()
+    def forget(self, number: int) -> None:
+        """See `Evaluator`."""
+        self.charges.forget(number)
 
-    def terms(self) -> dict[str, float]:
-        """Energy of each term (eV) of the last evaluation that wanted energies."""
+    def terms(self) -> list[dict[str, float]]:
+        """For each system the energy of each term (eV) of the last evaluation that wanted energies."""
         values = self._bonded.bonds.terms.to_numpy().reshape(len(TERMS), self._state.n)
         # In the user's order: the sum has the same bits whatever the spatial sort.
-        order = self._state.sorted_of.to_numpy()
-        return {name: float(row[order].sum()) for name, row in zip(TERMS, values, strict=True)}
+        orders = [self._state.sorted_of.to_numpy()[part] for part in self._state.parts]
+        return [
+            {name: float(row[order].sum()) for name, row in zip(TERMS, values, strict=True)}
+            for order in orders
+        ]
 
     def statistics(self) -> dict[str, Any]:
-        """How the charge equilibration went, for reports."""
-        found = self.charges.statistics()
+        """How the charge equilibration went, for reports; of several systems the worst residuals."""
+        each = [self.charges.statistics(number) for number in range(len(self._state.sizes))]
+        found = max(each, key=lambda one: max(one.residuals))
         return {
             "charges": {
-                "last_iterations": found.iterations,
-                "mean_iterations": found.mean_iterations,
+                "last_iterations": max(one.iterations for one in each),
+                "mean_iterations": sum(one.mean_iterations for one in each) / len(each),
                 "last_residuals": list(found.residuals),
                 "tolerance": self._tolerance,
                 "norm": NORM,
@@ -188,16 +215,16 @@ class ReaxEvaluator(Evaluator):
             "bonds_memory_bytes": self._bonded.memory(),
         }
 
-    def charge_iterations(self) -> int:
-        """Of the last solve."""
-        return self.charges.statistics().iterations
+    def charge_iterations(self) -> list[int]:
+        """Of the last solve of each system."""
+        return self.charges.iterations()
 
     def atom_values(self) -> dict[str, NDArray[np.float64]]:
         """(n,) charges (e), in the user's order."""
         return {"charges": self.charges.charges()}
 
     def bonds(self, call: Any, verlet: Any) -> BondTable:
-        """All bonds of the last evaluation, and what they make of atoms, in the user's order.
+        """All bonds of the last evaluation, of all systems, and what they make of atoms, in the user's order.
 
         Args:
             call: queues a kernel for this system.

@@ -73,7 +73,7 @@ class MatrixFunctions:
 
 
 def matrix_functions(
-    stored: Any, n_kinds: int, layout: int, near_layout: int, put_close: Any
+    stored: Any, n_kinds: int, layout: int, near_layout: int, put_close: Any, status: DeviceFunction
 ) -> MatrixFunctions:
     """Device functions `fill` and `product`, `threads` of a row, and whether values are `rounded`.
 
@@ -85,6 +85,7 @@ def matrix_functions(
         layout: of the rows of the list.
         near_layout: of the near list that it is cut from.
         put_close: device function that keeps a close atom (`precondition`).
+        status: device function, the status of the solve of an atom (`batched`).
     """
     many = threads_of_row(layout)
     shared, rounded = many > 1, stored != ti.f64
@@ -167,34 +168,32 @@ def matrix_functions(
         return ti.Vector([kept, near_by])
 
     @computed_in(ti.f64)
-    def fill(
-        threads, atoms: ti.template(), near: ti.template(), shifts: ti.template(), matrix: ti.template(),
-        close: ti.template(), screening: ti.template(), elements: ti.template(), v: ti.template(),
-        flags: ti.template()
-    ):  # fmt: skip
-        """Cut the list and work out its values, if the first flag is 0. `threads`: of the loop, whole warps.
+    def fill(near: ti.template(), shifts: ti.template(), g: ti.template()):
+        """Cut the list and work out its values, of solves that go on.
 
         Of rounded values, also leave w = H z with those that are not.
         """
-        for thread in range(threads):
-            i = ti.min(thread // many, atoms.n - 1)
-            does = thread < atoms.n * many and flags[0] == 0
+        for thread in range(g.threads):
+            i = ti.min(thread // many, g.atoms.n - 1)
+            does = thread < g.atoms.n * many and status(i, g) == 0
             m, found, sums = 0, ti.Vector.zero(ti.i32, 2), empty_sums(2)
             if does:
                 m = ti.min(near.count[i], near.width)
             if ti.static(shared):
-                found = cut_shared(sums, v.z, i, thread, m, atoms, near, shifts, matrix, close, screening)
+                found = cut_shared(
+                    sums, g.v.z, i, thread, m, g.atoms, near, shifts, g.matrix, g.close, g.screening
+                )
             else:
-                found = cut_alone(sums, v.z, i, m, atoms, near, shifts, matrix, close, screening)
+                found = cut_alone(sums, g.v.z, i, m, g.atoms, near, shifts, g.matrix, g.close, g.screening)
             if ti.static(rounded):
                 total = across(sums, 2, many)
                 if does and thread % many == 0:
-                    v.w[i] = total + elements[2 * atoms.kind[i] + 1] * v.z[i]
+                    g.v.w[i] = total + g.elements[2 * g.atoms.kind[i] + 1] * g.v.z[i]
             if does and thread % many == 0:
-                matrix.count[i] = found[0]
-                close.count[i] = found[1]
+                g.matrix.count[i] = found[0]
+                g.close.count[i] = found[1]
                 for s in range(found[0], whole_chunks(found[0]) * LANES):
-                    put(i, s, i << matrix.shift_bits, 0.0, atoms.n, matrix)
+                    put(i, s, i << g.matrix.shift_bits, 0.0, g.atoms.n, g.matrix)
 
     @ti.func
     def entry_product(i, s, n, matrix: ti.template(), x: ti.template()):

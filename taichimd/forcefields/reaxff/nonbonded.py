@@ -17,12 +17,14 @@ from taichimd.core.runtime import blocks_for, computed_in, grid, literals, ti
 from taichimd.enumerate.access import store_matrix
 from taichimd.enumerate.reproducible_sum import ALL, FORCE, empty_sums, with_term
 from taichimd.enumerate.row_sums import LANES, across, threads_of_row, whole_chunks
+from taichimd.forcefields.reaxff.batched import Batched, whose_functions
 from taichimd.forcefields.reaxff.charges import Charges
 from taichimd.forcefields.reaxff.matrix import Matrix, Screening, types_with_pairs
 from taichimd.forcefields.reaxff.options import Constants
 from taichimd.forcefields.reaxff.pair_tables import COLUMNS, Look, fill_kernel, look_up, pairs_of
 from taichimd.forcefields.reaxff.pairs import LEAST_R2, Form, Shapes, Values, pair_function
-from taichimd.forcefields.reaxff.solver import CHARGE, ELEMENTS, SHIFTS, SOLVED, STATUS, Progress, loop_ends
+from taichimd.forcefields.reaxff.solve_tables import CHARGE, ELEMENTS, SHIFTS, SOLVED, Progress
+from taichimd.forcefields.reaxff.solver import loop_ends
 from taichimd.neighbours.entries import straight_vector_to
 from taichimd.neighbours.rows import row_layout, slot
 from taichimd.system.state import Atoms, State
@@ -33,7 +35,7 @@ NUMBERS = 14
 
 
 class Given(Bundle):
-    """What the loops read."""
+    """What the loops read; `batched` is of several systems alone."""
 
     threads: Any = Number("i32", "of the loop over rows")
     atoms: Any = Atoms
@@ -45,6 +47,7 @@ class Given(Bundle):
     constants: Any = Constants
     elements: Any = ELEMENTS
     progress: Any = Progress
+    batched: Any = Batched
 
 
 class Results(Bundle):
@@ -67,16 +70,18 @@ class NonbondedKernels:
 
 @cache
 def nonbonded_kernels(
-    real: Any, stored: Any, n_kinds: int, backend: str, form: Form, tabulated: bool
+    real: Any, stored: Any, n_kinds: int, backend: str, form: Form, tabulated: bool, batch: bool = False
 ) -> NonbondedKernels:
     """The kernels for a precision, number of kinds and van der Waals form.
 
-    `tabulated`: pairs are looked up; then the kernels take a `Look` for `Shapes`.
+    `tabulated`: pairs are looked up; then the kernels take a `Look` for `Shapes`. `batch`: there are several
+    systems.
     """
     types = types_with_pairs(types_of(real), stored)
     layout = row_layout(backend)
     many = threads_of_row(layout)
     pair = look_up if tabulated else pair_function(form)
+    status = whose_functions(batch, 1).status
 
     @ti.func
     def add_lane(sums: ti.template(), i, lane, does, want: ti.template(), g: ti.template()):
@@ -121,7 +126,7 @@ def nonbonded_kernels(
     def of_atoms(want: ti.template(), g: ti.template(), results: ti.template()):
         for thread in range(g.threads):
             i = ti.min(thread // many, g.atoms.n - 1)
-            does = thread < g.atoms.n * many and g.progress.flags[STATUS] == SOLVED
+            does = thread < g.atoms.n * many and status(i, g) == SOLVED
             terms = ti.static(3 if want == FORCE else NUMBERS)
             sums = empty_sums(terms)
             if ti.static(many > 1):
@@ -137,6 +142,7 @@ def nonbonded_kernels(
         "threads", "shifts", "charge", "constants", "elements", atoms=Atoms.only("n", "pos", "kind"),
         matrix=Matrix.only("width", "shift_bits", "count", "entries"), shapes=Look if tabulated else Shapes,
         screening=Screening.only("lower", "inverse_width"), progress=Progress.only("flags"),
+        batched=Batched.only("system") if batch else None,
     )  # fmt: skip
 
     @kernel(types, g=given, results=Results.only("force"))
@@ -153,7 +159,7 @@ def nonbonded_kernels(
 
 
 class Nonbonded:
-    """Nonbonded terms of one system.
+    """Nonbonded terms of one system or several.
 
     Args:
         state: the atoms.
@@ -195,7 +201,7 @@ class Nonbonded:
         self._threads, _ = loop_ends(state.n, backend)
         n_kinds = len(table)
         self._kernels = nonbonded_kernels(
-            state.real, charges.stored, n_kinds, backend, form, intervals is not None
+            state.real, charges.stored, n_kinds, backend, form, intervals is not None, state.batch
         )
         self._blocks = blocks_for(8 * state.n)
         pairs = ti.ndarray(ti.f64, table.size)
@@ -233,7 +239,7 @@ class Nonbonded:
         of = self._charges
         given = Given(
             self._threads, self._state, shifts, of.matrix, of.charge, self._shapes, of.screening,
-            self.constants, of.elements, of.progress,
+            self.constants, of.elements, of.progress, of.batched,
         )  # fmt: skip
         with literals(self._state.real), grid(self._blocks):
             run(given, self.results)

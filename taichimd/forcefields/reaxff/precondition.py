@@ -53,12 +53,13 @@ class FactorFunctions:
     apply: DeviceFunction
 
 
-def factor_functions(n_kinds: int, layout: int) -> FactorFunctions:
+def factor_functions(n_kinds: int, layout: int, status: DeviceFunction) -> FactorFunctions:
     """Device functions `put` of an entry, and `factorise` and `apply`, which have their own loops over atoms.
 
     Args:
         n_kinds: species.
         layout: of the rows of close atoms.
+        status: device function, the status of the solve of an atom (`batched`).
     """
 
     @ti.func
@@ -168,19 +169,16 @@ def factor_functions(n_kinds: int, layout: int) -> FactorFunctions:
                 close.factors[slot(i, s, n, MAX_CLOSE, layout)] = value
 
     @computed_in(ti.f64)
-    def factorise(
-        atoms: ti.template(), matrix: ti.template(), shifts: ti.template(), close: ti.template(),
-        screening: ti.template(), elements: ti.template(), flags: ti.template()
-    ):  # fmt: skip
-        for i in range(atoms.n):
-            if flags[0] == 0:
-                put_in_order(i, atoms.n, matrix.shift_bits, atoms.ident, close)
-        for i in range(atoms.n):
-            if flags[0] == 0:
-                factor_row(i, matrix.shift_bits, atoms, shifts, close, screening, elements)
-        for i in range(atoms.n):
-            if flags[0] == 0:
-                mirror_row(i, matrix.shift_bits, atoms, close)
+    def factorise(shifts: ti.template(), g: ti.template()):
+        for i in range(g.atoms.n):
+            if status(i, g) == 0:
+                put_in_order(i, g.atoms.n, g.matrix.shift_bits, g.atoms.ident, g.close)
+        for i in range(g.atoms.n):
+            if status(i, g) == 0:
+                factor_row(i, g.matrix.shift_bits, g.atoms, shifts, g.close, g.screening, g.elements)
+        for i in range(g.atoms.n):
+            if status(i, g) == 0:
+                mirror_row(i, g.matrix.shift_bits, g.atoms, g.close)
 
     @ti.func
     def product(i, smaller, shift_bits, atoms: ti.template(), close: ti.template(), x: ti.template()):
@@ -193,16 +191,13 @@ def factor_functions(n_kinds: int, layout: int) -> FactorFunctions:
         return total
 
     @computed_in(ti.f64)
-    def apply(
-        atoms: ti.template(), matrix: ti.template(), close: ti.template(), v: ti.template(),
-        flags: ti.template()
-    ):  # fmt: skip
+    def apply(g: ti.template()):
         """Find z = G^T G r."""
-        for i in range(atoms.n):
-            if flags[0] == 0:
-                v.u[i] = product(i, 1, matrix.shift_bits, atoms, close, v.r)
-        for i in range(atoms.n):
-            if flags[0] == 0:
-                v.z[i] = product(i, 0, matrix.shift_bits, atoms, close, v.u)
+        for i in range(g.atoms.n):
+            if status(i, g) == 0:
+                g.v.u[i] = product(i, 1, g.matrix.shift_bits, g.atoms, g.close, g.v.r)
+        for i in range(g.atoms.n):
+            if status(i, g) == 0:
+                g.v.z[i] = product(i, 0, g.matrix.shift_bits, g.atoms, g.close, g.v.u)
 
     return FactorFunctions(put, factorise, apply)

@@ -11,101 +11,62 @@ With the residual r = b - H x, z = M^-1 r (`precondition`) and w = H z,
 
 The norm is sqrt(sum of r^2/eta)/|b|. Both columns continue until both are within the tolerance. An iteration
 is five loops: product, sums of pieces (`dots`), what follows from the totals, and two of the preconditioner.
+Several systems are solved at once, each with its own sums and its own end (`batched`).
 """
 
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from taichimd.core.arguments import ArrayField, Bundle, Kernel, Number, kernel, types_of
+from taichimd.core.arguments import Kernel, Number, kernel, types_of
 from taichimd.core.runtime import DEVICE_LOOPS, computed_in, ti
 from taichimd.enumerate.row_sums import threads_of_row
-from taichimd.forcefields.reaxff.dots import piece_sums, total_of
+from taichimd.forcefields.reaxff.batched import FLAGS, whose_functions
+from taichimd.forcefields.reaxff.dots import sum_functions
 from taichimd.forcefields.reaxff.extended import Auxiliary, auxiliary_guess
 from taichimd.forcefields.reaxff.history import Past, guess
-from taichimd.forcefields.reaxff.matrix import Matrix, Screening, matrix_functions, types_with_pairs
-from taichimd.forcefields.reaxff.precondition import Close, factor_functions
+from taichimd.forcefields.reaxff.matrix import matrix_functions, types_with_pairs
+from taichimd.forcefields.reaxff.moves import OF_ONE, Moves, kind_function
+from taichimd.forcefields.reaxff.precondition import factor_functions
+from taichimd.forcefields.reaxff.solve_tables import (
+    ALL_ITERATIONS,
+    ALPHA,
+    ASTRAY,
+    CHARGE,
+    FROZEN,
+    GAMMA,
+    GOING,
+    INDEFINITE,
+    ITERATIONS,
+    NORM2,
+    OLD_ALPHA,
+    OLD_GAMMA,
+    ONCE,
+    ROWS,
+    SHIFTS,
+    SOLVED,
+    SOLVES,
+    STATUS,
+    TOO_MANY,
+    Progress,
+    Sites,
+    Solver,
+    Vectors,
+)
 from taichimd.neighbours.control import CONTROL, GOING_ON
-from taichimd.neighbours.rows import WARP, NearRows, body_layout, row_layout
+from taichimd.neighbours.rows import WARP, body_layout, row_layout
 
-STATUS, ITERATIONS, SOLVES, ALL_ITERATIONS, ONCE = range(5)
-GOING, SOLVED, TOO_MANY, INDEFINITE, ASTRAY, FROZEN = range(6)
-"""Of a solve: not ended yet; within the tolerance, or done once; as many iterations as allowed; a matrix that
-is not positive; a guess of the extended Lagrangian that is too far from the solution; not begun."""
-MAX_ASTRAY = 0.1
-"""Residual, as that of the tolerance, of such a guess."""
-GAMMA, ALPHA, OLD_GAMMA, OLD_ALPHA, NORM2 = range(5)
 ROUNDS = 2
 """Iterations of one call where the host queues them."""
-
-
-class Vectors(Bundle):
-    """What the solver works on: s and t side by side."""
-
-    x: Any = ArrayField("both", "n", "solutions")
-    r: Any = ArrayField("both", "n", "residuals")
-    u: Any = ArrayField("both", "n", "G times residuals")
-    z: Any = ArrayField("both", "n", "preconditioned residuals; at the start the guess")
-    w: Any = ArrayField("both", "n", "H times z")
-    p: Any = ArrayField("both", "n", "directions")
-    h: Any = ArrayField("both", "n", "H times the directions")
-
-
-class Progress(Bundle):
-    """How far a solve is."""
-
-    flags: Any = ArrayField(
-        "i32",
-        "5",
-        "status and number of iterations; solves so far, with their iterations; whether to iterate once",
-    )
-    scalars: Any = ArrayField(
-        "both", "5", "gamma and alpha of this iteration and of the last one; sum of r^2/eta"
-    )
-    partial: Any = ArrayField("six", "64", "sums of pieces")
-    limit_s: Any = Number("f64", "sum of r^2/eta at which s is solved")
-    limit_t: Any = Number("f64", "sum of r^2/eta at which t is solved")
-    looser2: Any = Number("f64", "(MAX_ASTRAY/tolerance)^2")
-    most: Any = Number("i32", "iterations")
-
-
-class Sites(Bundle):
-    """The atoms of a `State`."""
-
-    n: Any = Number("i32", "number of atoms")
-    pos: Any = ArrayField("vec", "n", "positions, angstrom")
-    kind: Any = ArrayField("i32", "n", "number of the species")
-    ident: Any = ArrayField("i32", "n", "the user's number of the atom at a place")
-    sorted_of: Any = ArrayField("i32", "n", "its inverse")
-
-
-ELEMENTS = ArrayField("f64", "2 kinds", "chi and eta (doubled) of each kind, eV")
-CHARGE = ArrayField("real", "n", "charge of each atom, e")
-ROWS = NearRows.only("width", "count", "entries")
-SHIFTS = ArrayField("vec", "2^shift_bits", "vectors of the images, angstrom")
-
-
-class Solver(Bundle):
-    """What the loops of a solve read and write."""
-
-    threads: Any = Number("i32", "of loops over rows")
-    chunks: Any = Number("i32", "of atoms, each for a thread, in loops that read sums")
-    atoms: Any = Sites
-    v: Any = Vectors
-    progress: Any = Progress
-    elements: Any = ELEMENTS
-    matrix: Any = Matrix
-    close: Any = Close
-    screening: Any = Screening
 
 
 def loop_ends(n: int, backend: str) -> tuple[int, int]:
     """`threads` and `chunks` of `Solver` for n atoms."""
     many = threads_of_row(row_layout(backend))
-    return n if many == 1 else -(-n * many // WARP) * WARP, -(-n // _at_once(backend))
+    return n if many == 1 else -(-n * many // WARP) * WARP, -(-n // chunk_size(backend))
 
 
-def _at_once(backend: str) -> int:
+def chunk_size(backend: str) -> int:
     """Atoms that a thread does in loops that read sums: on a CPU many, for which it reads them once."""
     return 1 if backend == "cuda" else 128
 
@@ -134,7 +95,7 @@ class RepeatedKernels:
 
 @cache
 def solver_kernels(
-    real: Any, stored: Any, n_kinds: int, backend: str, near_layout: int, extended: bool
+    real: Any, stored: Any, n_kinds: int, backend: str, near_layout: int, extended: bool, batch: bool = False
 ) -> OneKernel | RepeatedKernels:
     """Kernels of a solve, for one precision.
 
@@ -145,12 +106,14 @@ def solver_kernels(
         backend: "cuda" or "cpu".
         near_layout: of the near list.
         extended: whether charges are those of an extended Lagrangian (`extended`).
+        batch: whether there are several systems.
     """
     types = types_with_pairs(types_of(real), stored)
-    close_to = factor_functions(n_kinds, body_layout(backend))
-    matrix_of = matrix_functions(stored, n_kinds, row_layout(backend), near_layout, close_to.put)
+    whose, kind_of = whose_functions(batch, chunk_size(backend)), kind_function(batch)
+    status, layout = whose.status, row_layout(backend)
+    close_to = factor_functions(n_kinds, body_layout(backend), status)
+    matrix_of = matrix_functions(stored, n_kinds, layout, near_layout, close_to.put, status)
     many = matrix_of.threads
-    at_once = _at_once(backend)
     history, first_of = (Auxiliary, auxiliary_guess) if extended else (Past, guess)
 
     @ti.func
@@ -165,41 +128,56 @@ def solver_kernels(
     def solutions(i, g: ti.template()):
         return ti.Vector([g.v.x[i][0], g.v.x[i][1], 0.0, 0.0, 0.0, 0.0])
 
-    add_dots, add_solutions = piece_sums(dots, many > 1, GOING), piece_sums(solutions, many > 1, SOLVED)
+    add_dots = sum_functions(dots, many > 1, GOING, batch)
+    add_solutions = sum_functions(solutions, many > 1, SOLVED, batch)
 
     @computed_in(ti.f64)
-    def first_guess(g: ti.template(), past: ti.template(), control: ti.template(), frozen, stepping):
+    def first_guess(
+        g: ti.template(), past: ti.template(), moves: ti.template(), control: ti.template(), frozen, stepping
+    ):
         for i in range(g.atoms.n):
-            if i == 0 and control[frozen] != 0:
+            k = whose.system(i, g)
+            at, begins = FLAGS * k, whose.begins(i, k, g)
+            if begins and control[frozen] != 0:
                 # A solve that failed is not forgotten before the host looks.
-                if g.progress.flags[STATUS] < TOO_MANY:
-                    g.progress.flags[STATUS] = FROZEN
-            if i == 0 and control[frozen] == 0:
-                g.progress.flags[STATUS] = GOING
-                g.progress.flags[ITERATIONS] = 0
-                for k in ti.static(range(5)):
-                    g.progress.scalars[k] = ti.Vector.zero(ti.f64, 2)
+                if g.progress.flags[at + STATUS] < TOO_MANY:
+                    g.progress.flags[at + STATUS] = FROZEN
+            if begins and control[frozen] == 0:
+                g.progress.flags[at + STATUS] = GOING
+                g.progress.flags[at + ITERATIONS] = 0
+                for c in ti.static(range(FLAGS)):
+                    g.progress.scalars[at + c] = ti.Vector.zero(ti.f64, 2)
             if control[frozen] == 0:
                 chi, eta = g.elements[2 * g.atoms.kind[i]], g.elements[2 * g.atoms.kind[i] + 1]
-                s, t, once = first_of(i, -chi / eta, -1.0 / eta, stepping, past)
-                if i == 0:
-                    g.progress.flags[ONCE] = once
+                s, t, once = first_of(i, -chi / eta, -1.0 / eta, kind_of(k, stepping, moves), past)
+                if begins:
+                    g.progress.flags[at + ONCE] = once
+                if ti.static(batch):
+                    moves.at[g.atoms.ident[i]] = g.atoms.pos[i]
+                    if begins:
+                        moves.vectors[k] = moves.cell[k]
                 both = ti.Vector([s, t])
                 g.v.z[i] = both
                 g.v.x[i] = both
 
     @computed_in(ti.f64)
-    def multiply(opens: ti.template(), g: ti.template()):
+    def multiply(opens: ti.template(), g: ti.template(), going: ti.template()):
         """Find w = H z, and open an iteration."""
         for thread in range(g.threads):
             n = g.atoms.n
             i = ti.min(thread // many, n - 1)
-            does = thread < n * many and g.progress.flags[STATUS] == GOING
+            does = thread < n * many and whose.status(i, g) == GOING
             if ti.static(opens):
-                if thread == 0 and does:
-                    g.progress.flags[ITERATIONS] += 1
-                    g.progress.scalars[OLD_GAMMA] = g.progress.scalars[GAMMA]
-                    g.progress.scalars[OLD_ALPHA] = g.progress.scalars[ALPHA]
+                k = whose.system(i, g)
+                if ti.static(batch and bool(going)):
+                    # Systems that continue say so later in this iteration.
+                    if thread == 0:
+                        going[None] = 0
+                if does and thread % many == 0 and whose.begins(i, k, g):
+                    at = FLAGS * k
+                    g.progress.flags[at + ITERATIONS] += 1
+                    g.progress.scalars[at + OLD_GAMMA] = g.progress.scalars[at + GAMMA]
+                    g.progress.scalars[at + OLD_ALPHA] = g.progress.scalars[at + ALPHA]
             found = matrix_of.product(i, thread, does, n, g.matrix, g.v.z)
             if does and thread % many == 0:
                 g.v.w[i] = found + g.elements[2 * g.atoms.kind[i] + 1] * g.v.z[i]
@@ -207,7 +185,7 @@ def solver_kernels(
     @computed_in(ti.f64)
     def first_residual(g: ti.template()):
         for i in range(g.atoms.n):
-            if g.progress.flags[STATUS] == GOING:
+            if whose.status(i, g) == GOING:
                 g.v.r[i] = ti.Vector([-g.elements[2 * g.atoms.kind[i]], -1.0]) - g.v.w[i]
                 g.v.p[i] = ti.Vector.zero(ti.f64, 2)
                 g.v.h[i] = ti.Vector.zero(ti.f64, 2)
@@ -215,33 +193,24 @@ def solver_kernels(
     @ti.func
     def open_solve(near: ti.template(), shifts: ti.template(), g: ti.template()):
         """The matrix, its preconditioner, and the residual of the guess."""
-        matrix_of.fill(
-            g.threads,
-            g.atoms,
-            near,
-            shifts,
-            g.matrix,
-            g.close,
-            g.screening,
-            g.elements,
-            g.v,
-            g.progress.flags,
-        )
-        close_to.factorise(g.atoms, g.matrix, shifts, g.close, g.screening, g.elements, g.progress.flags)
+        matrix_of.fill(near, shifts, g)
+        close_to.factorise(shifts, g)
         if ti.static(not matrix_of.rounded):
-            multiply(False, g)
+            multiply(False, g, None)
         first_residual(g)
-        close_to.apply(g.atoms, g.matrix, g.close, g.v, g.progress.flags)
+        close_to.apply(g)
 
     @ti.func
-    def coefficients(progress: ti.template()):
-        """Status, alpha, beta, gamma and sum of r^2/eta of this iteration, the same for every thread."""
-        total = total_of(progress.partial)
+    def coefficients(k, g: ti.template()):
+        """Status, alpha, beta, gamma and sum of r^2/eta of this iteration of system k, for every thread."""
+        total, limit = add_dots.total(k, g), whose.limits(k, g)
+        at = FLAGS * k
         gamma, delta = ti.Vector([total[0], total[1]]), ti.Vector([total[2], total[3]])
         alpha, beta = ti.Vector.zero(ti.f64, 2), ti.Vector.zero(ti.f64, 2)
         indefinite = False
         for c in ti.static(range(2)):
-            old_gamma, old_alpha = progress.scalars[OLD_GAMMA][c], progress.scalars[OLD_ALPHA][c]
+            old_gamma = g.progress.scalars[at + OLD_GAMMA][c]
+            old_alpha = g.progress.scalars[at + OLD_ALPHA][c]
             # What is not a number is neither zero nor positive.
             if gamma[c] != 0.0:
                 curvature = delta[c]
@@ -253,13 +222,12 @@ def solver_kernels(
                 else:
                     indefinite = True
         status = GOING
-        near_enough = total[4] <= progress.limit_s and total[5] <= progress.limit_t
+        near_enough = total[4] <= limit[0] and total[5] <= limit[1]
         if ti.static(extended):
-            if progress.flags[ONCE] == 1:
+            if g.progress.flags[at + ONCE] == 1:
                 # Not `>`: what is not a number is astray.
                 if not (
-                    total[4] <= progress.looser2 * progress.limit_s
-                    and total[5] <= progress.looser2 * progress.limit_t
+                    total[4] <= g.progress.looser2 * limit[0] and total[5] <= g.progress.looser2 * limit[1]
                 ):
                     status = ASTRAY
                 near_enough = False
@@ -267,68 +235,87 @@ def solver_kernels(
             status = SOLVED
         elif indefinite:
             status = INDEFINITE
-        elif progress.flags[ITERATIONS] > progress.most:
+        elif g.progress.flags[at + ITERATIONS] > g.progress.most:
             status = TOO_MANY
         return status, alpha, beta, gamma, ti.Vector([total[4], total[5]])
 
     @computed_in(ti.f64)
     def improve(g: ti.template(), going: ti.template()):
         for chunk in range(g.chunks):
-            before, zero = g.progress.flags[STATUS], ti.Vector.zero(ti.f64, 2)
+            first, last, k = whose.chunk(chunk, g)
+            at = FLAGS * k
+            before, zero = g.progress.flags[at + STATUS], ti.Vector.zero(ti.f64, 2)
             status, alpha, beta, gamma, norm2 = before, zero, zero, zero, zero
             if before == GOING:
                 # A thread that finds another status than GOING here would find the same, and do nothing.
-                status, alpha, beta, gamma, norm2 = coefficients(g.progress)
+                status, alpha, beta, gamma, norm2 = coefficients(k, g)
             if status == GOING:
-                for i in range(chunk * at_once, ti.min(g.atoms.n, (chunk + 1) * at_once)):
+                for i in range(first, last):
                     p = g.v.z[i] + beta * g.v.p[i]
                     h = g.v.w[i] + beta * g.v.h[i]
                     g.v.x[i] += alpha * p
                     g.v.r[i] -= alpha * h
                     g.v.p[i] = p
                     g.v.h[i] = h
-            if chunk == 0:
+            if whose.begins(first, k, g):
                 if before == GOING:
-                    g.progress.scalars[GAMMA] = gamma
-                    g.progress.scalars[ALPHA] = alpha
-                    g.progress.scalars[NORM2] = norm2
-                    g.progress.flags[STATUS] = status
-                if ti.static(bool(going)):
+                    g.progress.scalars[at + GAMMA] = gamma
+                    g.progress.scalars[at + ALPHA] = alpha
+                    g.progress.scalars[at + NORM2] = norm2
+                    g.progress.flags[at + STATUS] = status
+                if ti.static(bool(going) and not batch):
                     going[None] = ti.cast(status == GOING, ti.i32)
+                if ti.static(bool(going) and batch and not extended):
+                    if status == GOING:
+                        going[None] = 1
+
+    @ti.func
+    def stop_one(k, g: ti.template(), going: ti.template()):
+        at = FLAGS * k
+        if g.progress.flags[at + ONCE] == 1 and g.progress.flags[at + STATUS] == GOING:
+            g.progress.flags[at + STATUS] = SOLVED
+            if ti.static(bool(going) and not batch):
+                going[None] = 0
+        if ti.static(bool(going) and batch):
+            if g.progress.flags[at + STATUS] == GOING:
+                going[None] = 1
 
     @ti.func
     def stop(g: ti.template(), going: ti.template()):
-        """End a solve of one iteration."""
-        for _ in range(1):
-            if g.progress.flags[ONCE] == 1 and g.progress.flags[STATUS] == GOING:
-                g.progress.flags[STATUS] = SOLVED
-                if ti.static(bool(going)):
-                    going[None] = 0
+        """End solves of one iteration."""
+        if ti.static(batch):
+            for k in range(g.batched.first.shape[0]):
+                stop_one(k, g, going)
+        else:
+            for k in range(1):
+                stop_one(k, g, going)
 
     @ti.func
     def iteration(g: ti.template(), going: ti.template()):
-        multiply(True, g)
-        add_dots(g)
+        multiply(True, g, going)
+        add_dots.pieces(g)
         improve(g, going)
         if ti.static(extended):
             stop(g, going)
-        close_to.apply(g.atoms, g.matrix, g.close, g.v, g.progress.flags)
+        close_to.apply(g)
 
     @computed_in(ti.f64)
     def end(net, past: ti.template(), charge: ti.template(), g: ti.template()):
         """Charges, and the solutions as the newest ones, of a solve that has ended well."""
-        add_solutions(g)
+        add_solutions.pieces(g)
         for chunk in range(g.chunks):
-            if g.progress.flags[STATUS] == SOLVED:
-                if chunk == 0:
-                    g.progress.flags[SOLVES] += 1
+            first, last, k = whose.chunk(chunk, g)
+            at = FLAGS * k
+            if g.progress.flags[at + STATUS] == SOLVED:
+                if whose.begins(first, k, g):
+                    g.progress.flags[at + SOLVES] += 1
                     # The last iteration only finds that there is nothing left to do, unless there is but one.
-                    g.progress.flags[ALL_ITERATIONS] += (
-                        g.progress.flags[ITERATIONS] - 1 + g.progress.flags[ONCE]
+                    g.progress.flags[at + ALL_ITERATIONS] += (
+                        g.progress.flags[at + ITERATIONS] - 1 + g.progress.flags[at + ONCE]
                     )
-                total = total_of(g.progress.partial)
+                total = add_solutions.total(k, g)
                 share = (total[0] - net) / total[1]
-                for i in range(chunk * at_once, ti.min(g.atoms.n, (chunk + 1) * at_once)):
+                for i in range(first, last):
                     x = g.v.x[i]
                     past.s0[i] = ti.cast(x[0], real)
                     past.t0[i] = ti.cast(x[1], real)
@@ -336,16 +323,26 @@ def solver_kernels(
 
     frozen, stepping = Number("i32", "word of control"), Number("i32", "what the evaluation is (`history`)")
     net = Number("f64", "net charge, e")
-    start: dict[str, Any] = {"past": history, "control": CONTROL, "frozen": frozen, "stepping": stepping}
+    start: dict[str, Any] = {
+        "past": history, "moves": Moves if batch else OF_ONE, "control": CONTROL, "frozen": frozen,
+        "stepping": stepping,
+    }  # fmt: skip
     rows: dict[str, Any] = {"near": ROWS, "shifts": SHIFTS}
-    no_screening = [name for name in Solver.fields if name != "screening"]
+    all_of_it = [name for name in Solver.fields if batch or name != "batched"]
+    no_screening = [name for name in all_of_it if name != "screening"]
+    # What all kernels of a batch take, and what they take of atoms.
+    each = ["batched"] * batch
+    at_places = ["pos", "ident"] * batch
 
     if DEVICE_LOOPS:
 
-        @kernel(types, graph=True, g=Solver, **rows, **start, charge=CHARGE, net=net, going=GOING_ON)
-        def solve(g, near, shifts, past, control, frozen, stepping, charge, net, going):
+        @kernel(
+            types, graph=True, g=Solver.only(*all_of_it), **rows, **start, charge=CHARGE, net=net,
+            going=GOING_ON
+        )  # fmt: skip
+        def solve(g, near, shifts, past, moves, control, frozen, stepping, charge, net, going):
             """All of a solve. Launch: one thread per row, or eight."""
-            first_guess(g, past, control, frozen, stepping)
+            first_guess(g, past, moves, control, frozen, stepping)
             open_solve(near, shifts, g)
             while ti.graph.do_while(going):
                 iteration(g, going)
@@ -356,18 +353,18 @@ def solver_kernels(
     @kernel(
         types,
         g=Solver.only(
-            "elements", atoms=Sites.only("n", "kind"), v=Vectors.only("x", "z"),
+            "elements", *each, atoms=Sites.only("n", "kind", *at_places), v=Vectors.only("x", "z"),
             progress=Progress.only("flags", "scalars")
         ),
         **start,
     )  # fmt: skip
-    def begin(g, past, control, frozen, stepping):
+    def begin(g, past, moves, control, frozen, stepping):
         """The first guess, if control says that there is something to do."""
-        first_guess(g, past, control, frozen, stepping)
+        first_guess(g, past, moves, control, frozen, stepping)
 
     @kernel(
         types, graph=True, g=Solver.only("threads", "atoms", "elements", "matrix", "close", "screening",
-        v=Vectors.only("r", "u", "z", "w", "p", "h"), progress=Progress.only("flags")), **rows
+        *each, v=Vectors.only("r", "u", "z", "w", "p", "h"), progress=Progress.only("flags")), **rows
     )  # fmt: skip
     def cut(g, near, shifts):
         """The matrix, its preconditioner, and the residual of the first guess."""
@@ -380,8 +377,9 @@ def solver_kernels(
             iteration(g, None)
 
     @kernel(
-        types, graph=True, g=Solver.only("chunks", atoms=Sites.only("n", "sorted_of"), v=Vectors.only("x"),
-        progress=Progress.only("flags", "partial")), past=history.only("s0", "t0"), charge=CHARGE, net=net
+        types, graph=True, g=Solver.only("chunks", *each, atoms=Sites.only("n", "sorted_of"),
+        v=Vectors.only("x"), progress=Progress.only("flags", "partial")), past=history.only("s0", "t0"),
+        charge=CHARGE, net=net
     )  # fmt: skip
     def finish(g, past, charge, net):
         """Charges of a solve that has ended well."""

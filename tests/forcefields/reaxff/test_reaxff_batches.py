@@ -1,0 +1,208 @@
+"""Several reactive systems in one launch: each has the bits that it has alone, and one that fails is named."""
+
+import numpy as np
+import pytest
+from reaxff_doors import hydroxyl, soft_oxygen, water
+
+from taichimd import (
+    Batch,
+    BatchCalculators,
+    Bussi,
+    Engine,
+    Langevin,
+    ReaxFF,
+    Simulation,
+    TaichiMD,
+    evaluate_many,
+    load_forcefield,
+    relax,
+    testing,
+)
+from taichimd.core.errors import BlowUpError, ChargeError
+from taichimd.core.units import FS
+from taichimd.ensembles.registry import BAROSTATS
+from taichimd.forcefields.reaxff.batched import LANES, PIECES, READ, size_of_piece, tables_of
+
+pytestmark = pytest.mark.once
+
+
+def several():
+    """Two periodic systems of different sizes, with velocities, and a molecule without a cell."""
+    found = [water(), water((2, 2, 1), seed=4), water((1, 1, 1), seed=5)]
+    found[2].pbc = False
+    return [testing.with_velocities(atoms, 600.0, k) for k, atoms in enumerate(found)]
+
+
+def assert_same(member, engine):
+    """State, results and reports are bitwise the same."""
+    one, other = member.evaluate(), engine.evaluate()
+    for name in ("energies", "forces", "virials", "charges"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
+    np.testing.assert_array_equal(member.positions(), engine.positions())
+    np.testing.assert_array_equal(member.velocities(), engine.velocities())
+    np.testing.assert_array_equal(member.cell, engine.cell)
+    assert member.energy_terms() == engine.energy_terms()
+    assert member.thermo().charge_iterations == engine.thermo().charge_iterations
+    assert member.thermo().potential == engine.thermo().potential
+    assert member.bath_state() == engine.bath_state()
+    np.testing.assert_equal(member.atom_states(), engine.atom_states())
+    np.testing.assert_equal(vars(member.bonds()), vars(engine.bonds()))
+
+
+def test_pieces_are_those_of_a_system_alone():
+    sizes = [300, 1, 40, 5000]
+    tables = tables_of(sizes, 128)
+    first = 0
+    for k, n in enumerate(sizes):
+        begin, end = tables.of_systems[k]
+        assert (end - begin) % READ == 0
+        piece = -(-n // (PIECES * LANES)) * LANES
+        assert size_of_piece(n) == piece
+        alone = [(first + at, first + min(at + piece, n), k) for at in range(0, n, piece)]
+        rows = tables.of_pieces[begin:end].tolist()
+        assert rows[: len(alone)] == [list(one) for one in alone]
+        assert all(a == b for a, b, _ in rows[len(alone) :])
+        chunks = tables.of_chunks[tables.of_chunks[:, 2] == k].tolist()
+        assert [c[:2] for c in chunks] == [
+            [at, min(at + 128, first + n)] for at in range(first, first + n, 128)
+        ]
+        first += n
+
+
+def test_a_run_has_the_bits_of_each_system_alone_and_continues_from_its_state():
+    systems, forcefield = several(), ReaxFF("H2O.ffield")
+    baths = [Langevin(500.0, coupling_time=20.0, seed=k) for k in range(3)]
+    engines = [Engine(a, forcefield, backend="cpu", ensemble=b) for a, b in zip(systems, baths, strict=True)]
+    batch = Batch(systems, forcefield, backend="cpu", ensembles=baths)
+    for steps in (9, 4):
+        for one in (batch, *engines):
+            one.advance(steps, 0.25 * FS)
+    iterations = set()
+    for member, engine in zip(batch.members, engines, strict=True):
+        assert_same(member, engine)
+        iterations.add(member.thermo().charge_iterations)
+    assert len(iterations) > 1  # systems that are solved wait for others
+    # One that is put elsewhere forgets its history, the others do not.
+    moved = systems[1].positions
+    for one in (batch.members[1], engines[1]):
+        one.set_state(positions=moved)
+    for one in (batch, *engines):
+        one.advance(3, 0.25 * FS)
+    for member, engine in zip(batch.members, engines, strict=True):
+        assert_same(member, engine)
+    again = Batch(systems, forcefield, backend="cpu", ensembles=baths)
+    for new, old in zip(again.members, batch.members, strict=True):
+        new.set_state(
+            positions=old.folded_positions(), turns=old.turns, velocities=old.velocities(), step=old.step,
+            cell=old.cell, bath=old.bath_state(),
+        )  # fmt: skip
+        new.set_atom_states(old.atom_states())
+    for one in (again, *engines):
+        one.advance(3, 0.25 * FS)
+    for member, engine in zip(again.members, engines, strict=True):
+        assert_same(member, engine)
+
+
+def test_calculators_of_images_have_the_bits_of_each_image_alone():
+    """Also where some images stand still."""
+    images, alone = several()[:2], several()[:2]
+    BatchCalculators(images, "H2O.ffield", backend="cpu")
+    for atoms in alone:
+        atoms.calc = TaichiMD("H2O.ffield", backend="cpu")
+    for move in ((0.01, 0.01), (0.0, 0.02), (0.02, 0.0), (0.01, 0.01)):
+        for k, size in enumerate(move):
+            for atoms in (images[k], alone[k]):
+                atoms.positions[0] += size
+        for one, other in zip(images, alone, strict=True):
+            np.testing.assert_array_equal(one.get_forces(), other.get_forces())
+            np.testing.assert_array_equal(one.get_charges(), other.get_charges())
+            assert one.get_potential_energy() == other.get_potential_energy()
+
+
+def test_relaxations_have_the_bits_of_each_system_alone():
+    """They end at different steps."""
+    systems = several()[:2]
+    found = relax(systems, "H2O.ffield", fmax=2.0, backend="cpu")
+    assert len({one.steps for one in found}) == 2
+    for one, atoms in zip(found, systems, strict=True):
+        alone = relax(atoms, "H2O.ffield", fmax=2.0, backend="cpu")
+        assert one.converged
+        assert (one.steps, one.energy) == (alone.steps, alone.energy)
+        np.testing.assert_array_equal(one.atoms.positions, alone.atoms.positions)
+        np.testing.assert_array_equal(one.atoms.get_charges(), alone.atoms.get_charges())
+
+
+def test_one_without_charges_or_that_explodes_is_named_and_the_others_continue(tmp_path):
+    forcefield = load_forcefield(soft_oxygen(tmp_path))
+    systems = [hydroxyl(1.7), hydroxyl(1.6, speed=0.06), hydroxyl(1.9), hydroxyl(2.5, speed=9.0)]
+    engines = [Engine(systems[k], forcefield, backend="cpu") for k in (0, 2)]
+    batch = Batch(systems, forcefield, backend="cpu", names=list("abcd"))
+    for one in (batch, *engines):
+        one.advance(100, 0.25 * FS)
+    assert batch.alive == [0, 2]
+    assert isinstance(batch.members[1].error, ChargeError)
+    assert str(batch.members[1].error).startswith("b: the charge matrix is not positive definite")
+    assert isinstance(batch.members[3].error, BlowUpError)
+    assert str(batch.members[3].error).startswith("d: ")
+    for member, engine in zip((batch.members[0], batch.members[2]), engines, strict=True):
+        assert_same(member, engine)
+    with pytest.raises(ChargeError, match=r"^system 1 \(counted from 0\): the charge matrix is not positive"):
+        evaluate_many([hydroxyl(1.7), hydroxyl(0.1)], forcefield, backend="cpu")
+
+
+def test_a_relaxation_without_charges_is_named_and_the_others_continue(tmp_path):
+    file = soft_oxygen(tmp_path)
+    found = relax([hydroxyl(1.4), hydroxyl(2.2)], file, fmax=50.0, backend="cpu")
+    assert "charge matrix is not positive definite" in found[0].reason
+    alone = relax(hydroxyl(2.2), file, fmax=50.0, backend="cpu")
+    assert (found[1].energy, found[1].steps, found[1].converged) == (alone.energy, alone.steps, True)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["bussi", "npt-scr", "npt-mtk", "npt-berendsen"])
+def test_ensembles_have_the_bits_of_each_system_alone(name):
+    systems, forcefield = several()[:2], ReaxFF("H2O.ffield")
+    if name == "bussi":
+        baths = [Bussi(400.0, coupling_time=20.0, seed=k) for k in range(2)]
+    else:
+        baths = [
+            BAROSTATS[name](400.0, coupling_time=20.0, pressure_coupling_time=100.0, bulk_modulus=2.0, seed=k)
+            for k in range(2)
+        ]
+    engines = [Engine(a, forcefield, backend="cpu", ensemble=b) for a, b in zip(systems, baths, strict=True)]
+    batch = Batch(systems, forcefield, backend="cpu", ensembles=baths)
+    for steps in (12, 5):
+        for one in (batch, *engines):
+            one.advance(steps, 0.25 * FS)
+    for member, engine in zip(batch.members, engines, strict=True):
+        assert_same(member, engine)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "options",
+    [{"charges": "extended-lagrangian"}, {"matrix_precision": "float32"}, {"charge_tolerance": 1e-12}],
+)
+def test_options_have_the_bits_of_each_system_alone(options):
+    systems, forcefield = several(), ReaxFF("H2O.ffield", **options)
+    batch = Batch(systems, forcefield, backend="cpu")
+    batch.advance(15, 0.25 * FS)
+    for member, atoms in zip(batch.members, systems, strict=True):
+        engine = Engine(atoms, forcefield, backend="cpu")
+        engine.advance(15, 0.25 * FS)
+        assert_same(member, engine)
+
+
+@pytest.mark.long
+def test_simulations_of_other_elements_than_those_of_the_batch():
+    """Each has fewer species alone."""
+    oxygen = hydroxyl(1.2)
+    oxygen.symbols[:] = "O"
+    systems = [testing.with_velocities(atoms, 300.0, 1) for atoms in (several()[0], oxygen)]
+    several_at_once = Simulation(systems, potential="H2O.ffield", backend="cpu", timestep=0.25)
+    several_at_once.run(8)
+    for one, atoms in zip(several_at_once, systems, strict=True):
+        alone = Simulation(atoms, potential="H2O.ffield", backend="cpu", timestep=0.25)
+        alone.run(8)
+        np.testing.assert_array_equal(one.atoms.positions, alone.atoms.positions)
+        np.testing.assert_array_equal(one.engine.evaluate().charges, alone.engine.evaluate().charges)
