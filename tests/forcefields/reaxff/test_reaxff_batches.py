@@ -1,4 +1,4 @@
-"""Several reactive systems in one launch: each has the bits that it has alone, and one that fails is named."""
+"""Several reactive systems in one launch: each has the bits that it has alone; one that fails is named."""
 
 import numpy as np
 import pytest
