@@ -14,7 +14,7 @@ from taichimd.app.driver import run_jobs
 from taichimd.app.job import Job
 from taichimd.app.run_set import FILE, RunSet, spread
 from taichimd.app.trust import more_to_go_on
-from taichimd.core.errors import BlowUpError, SettingsError, TaichimdError
+from taichimd.core.errors import BlowUpError, ChargeError, SettingsError, TaichimdError
 from taichimd.io.lock import locked
 from taichimd.program.batchable import errors_name, why_not_batchable
 from taichimd.settings.axes import values_of
@@ -159,7 +159,7 @@ def _run_groups(groups: Sequence[Mapping[str, Job]], console: Console, single: b
         try:
             code, exploded = run_jobs(group, console)
             failed |= exploded
-        except BlowUpError as error:
+        except (BlowUpError, ChargeError) as error:
             if single:
                 raise
             failed = True
@@ -188,7 +188,7 @@ def groups_of(jobs: Mapping[str, Job], at_once: int | None = None) -> list[dict[
             barostat = settings.ensemble.barostat if settings.ensemble.kind.moves_cell else ()
             kind = (
                 settings.ensemble.name, *barostat, settings.run.timestep, settings.output.every, begin,
-                job.steps, str(settings.potential.file), *settings.compute.record().values(),
+                job.steps, repr(settings.potential), *settings.compute.record().values(),
             )  # fmt: skip
         groups.setdefault(kind, []).append(name)
     most = at_once or max(len(jobs), 1)

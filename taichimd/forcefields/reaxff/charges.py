@@ -12,7 +12,7 @@ from taichimd.core.memory import FEWER, array, bytes_of, bytes_of_number, requir
 from taichimd.core.runtime import blocks_for, grid, literals, ti
 from taichimd.forcefields.reaxff.batched import FLAGS, PIECES, Batched, tables_of
 from taichimd.forcefields.reaxff.extended import Auxiliary
-from taichimd.forcefields.reaxff.history import JUMP, Past
+from taichimd.forcefields.reaxff.history import BESIDE, JUMP, Past
 from taichimd.forcefields.reaxff.matrix import Matrix, Screening
 from taichimd.forcefields.reaxff.moves import compare_kernel, make_moves
 from taichimd.forcefields.reaxff.options import COUPLING, Options, check_tolerance
@@ -249,7 +249,8 @@ class Charges:
         if vectors is not None:
             self.moves.cell = vectors
         start = self.past, self.moves, control, frozen, stepping
-        if stepping == JUMP:
+        # Of several systems a solve remembers where everything is.
+        if stepping == JUMP or (stepping == BESIDE and not self._state.batch):
             with literals(self._state.real), grid(self._blocks):
                 self._compare(self._state, self.batched.system, self.moves, control, frozen)
         with literals(self._state.real), grid(self._blocks):

@@ -1,0 +1,204 @@
+"""Batches of ReaxFF: has each cell the bits that it has alone? How long does a step of 1 to 256 cells take?
+
+    export TAICHIMD_RUNTIME=quadrants
+    python -m validation.batches.reactive --backend cpu --parts bits
+    python -m validation.batches.reactive --backend cuda --against reactive_batches_cpu.json
+
+bits: six cells of water of 3 to 375 atoms, other temperatures and seeds, 60 steps of 0.25 fs in one batch;
+then each alone. SHA-256 of positions, velocities, forces, virials and charges, to be compared with another
+backend's.
+
+speed: cells of water of 81 to 882 atoms, Langevin at 300 K, steps of 0.25 fs, charges to 1e-6. Microseconds
+of a step of 1, 4, 16, 64 and 256 cells in one launch; the time of one cell times their number is that of one
+after the other. bar: 64 cells of 300 atoms beside one cell of 19,200, which is the cell of 300 repeated. The
+best of some repeats, in turn. Sizes that do not fit the memory are left out and named.
+"""
+
+import argparse
+import hashlib
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from ase import Atoms
+from ase.build import molecule
+
+from validation import common
+
+PARTS = ("bits", "speed", "bar")
+TIMESTEP = 0.25
+SPACING = 3.107
+"""angstrom between molecules on a lattice: 1 g/cm^3."""
+BITS = ((1, 1, 1), (2, 2, 2), (3, 2, 2), (3, 3, 3), (2, 2, 1), (5, 5, 5))
+SIZES = ((3, 3, 3), (5, 5, 4), (6, 6, 6), (7, 7, 6))
+CELLS = (1, 4, 16, 64, 256)
+
+
+def main() -> None:
+    """Parse the command line, run the parts, write JSON as it grows, print tables."""
+    parser = common.parser(__doc__, "backend", "out")
+    parser.add_argument("--parts", nargs="+", default=list(PARTS), choices=PARTS)
+    parser.add_argument("--against", type=Path, help="the JSON of another backend, whose bits are compared")
+    parser.add_argument("--steps", type=int, default=400, help="of a measurement of speed")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--cells", type=int, nargs="+", default=list(CELLS), help="of the speed")
+    parser.add_argument("--sizes", type=int, nargs="+", help="of the speed: some, in atoms of a cell")
+    parser.add_argument("--bar-side", type=int, default=4, help="cells along each direction of the large one")
+    options = parser.parse_args()
+    from taichimd.core import runtime
+
+    backend = runtime.start(options.backend)
+    out = options.out or common.RESULTS / f"reactive_batches_{backend}.json"
+    report: dict[str, Any] = common.provenance()
+    if "bits" in options.parts:
+        theirs = json.loads(options.against.read_text())["bits"] if options.against else None
+        found = report["bits"] = bits()
+        if theirs:
+            found["as_other_backend"] = found["sha256"] == theirs["sha256"]
+        common.write_json(out, report)
+        print(
+            f"bits as alone: {found['as_alone']} of {found['systems']}; {found.get('as_other_backend', '')}"
+        )
+    if "bar" in options.parts:
+        report["bar"] = bar(options)
+        common.write_json(out, report)
+        print(common.table([[f"{value:.4g}" for value in report["bar"].values()]], tuple(report["bar"])))
+    if "speed" in options.parts:
+        report["speed"] = {}
+        for size in SIZES:
+            n = 3 * int(np.prod(size))
+            if not options.sizes or n in options.sizes:
+                report["speed"][str(n)] = speed(size, options)
+                common.write_json(out, report)
+        rows = [
+            (
+                n,
+                cells,
+                *(f"{of[name]:.4g}" for name in ("us_per_step", "atom_steps_per_s", "over_one_by_one")),
+            )
+            for n, each in report["speed"].items()
+            for cells, of in each.items()
+            if "us_per_step" in of
+        ]
+        print(common.table(rows, ("atoms", "cells", "us/step", "atoms steps/s", "over one after the other")))
+
+
+def water(sides: Sequence[int], seed: int, temperature: float = 300.0) -> Atoms:
+    """Molecules in random directions on a lattice, with velocities."""
+    from taichimd.testing import with_velocities
+
+    rng, atoms = np.random.default_rng(seed), Atoms()
+    for place in np.ndindex(*sides):
+        one = molecule("H2O")
+        one.rotate(float(rng.uniform(0, 360)), rng.normal(size=3))
+        one.translate(SPACING * np.array(place) + rng.uniform(-0.1, 0.1, 3))
+        atoms += one
+    atoms.set_cell(SPACING * np.diag(sides))
+    atoms.pbc = True
+    # As a file would have them: the last bits of a rotation are the processor's.
+    atoms.positions = atoms.positions.round(6)
+    return with_velocities(atoms, temperature, seed)
+
+
+def bath(number: int) -> Any:
+    """Langevin with the noise of a number."""
+    from taichimd import Langevin
+
+    return Langevin(300.0, coupling_time=50.0, seed=number + 1)
+
+
+def bits() -> dict[str, Any]:
+    """In how many systems the batch has the bits of the system alone; hashes of the batch."""
+    from taichimd import Batch, Engine, ReaxFF
+    from taichimd.core.units import FS
+
+    forcefield = ReaxFF("H2O.ffield")
+    systems = [water(sides, number + 1, 200.0 + 100.0 * number) for number, sides in enumerate(BITS)]
+    baths = [bath(number) for number in range(len(systems))]
+    batch = Batch(systems, forcefield, ensembles=baths)
+    for piece in (23, 37):
+        batch.advance(piece, TIMESTEP * FS)
+    same, hashes = 0, []
+    for member, atoms, one in zip(batch.members, systems, baths, strict=True):
+        alone = Engine(atoms, forcefield, ensemble=one)
+        alone.advance(60, TIMESTEP * FS)
+        found, expected = (_state(member), _state(alone))
+        same += found == expected and member.thermo().conserved == alone.thermo().conserved
+        hashes.append(found)
+    return {"systems": len(systems), "as_alone": same, "sha256": hashes}
+
+
+def _state(system: Any) -> str:
+    found = system.evaluate()
+    arrays = system.positions(), system.velocities(), found.forces, found.virials, found.charges
+    return hashlib.sha256(b"".join(array.tobytes() for array in arrays)).hexdigest()
+
+
+def speed(sides: Sequence[int], options: argparse.Namespace) -> dict[str, dict[str, Any]]:
+    """Time of a step of several numbers of cells of one size."""
+    from taichimd.core.errors import CapacityError
+
+    n, found, alone = 3 * int(np.prod(sides)), {}, np.nan
+    for cells in sorted(options.cells):
+        try:
+            run = _run([water(sides, number + 1) for number in range(cells)])
+            best = _best({"": run}, options)[""]
+        except CapacityError as error:
+            found[str(cells)] = {"does_not_fit": str(error)}
+            continue
+        if cells == 1:
+            alone = best
+        found[str(cells)] = {
+            "us_per_step": best,
+            "atom_steps_per_s": 1e6 * n * cells / best,
+            "over_one_by_one": best / (cells * alone),
+        }
+    return found
+
+
+def bar(options: argparse.Namespace) -> dict[str, float]:
+    """Time of a step of many cells of 300 atoms over that of one cell of as many atoms."""
+    side = options.bar_side
+    cells = [water((5, 5, 4), number + 1) for number in range(side**3)]
+    large = cells[0].repeat((side,) * 3)
+    runs = {"batch": _run(cells), "large": _run([large])}
+    best = _best(runs, options)
+    return {
+        "cells": float(side**3),
+        "batch_us_per_step": best["batch"],
+        "large_us_per_step": best["large"],
+        "batch_over_large": best["batch"] / best["large"],
+    }
+
+
+def _run(systems: Sequence[Atoms]) -> Any:
+    from taichimd import Batch, Engine, ReaxFF
+
+    forcefield, baths = ReaxFF("H2O.ffield"), [bath(number) for number in range(len(systems))]
+    if len(systems) == 1:
+        return Engine(systems[0], forcefield, ensemble=baths[0])
+    return Batch(systems, forcefield, ensembles=baths)
+
+
+def _best(runs: dict[str, Any], options: argparse.Namespace) -> dict[str, float]:
+    """Microseconds of a step of each, the best of some repeats in turn."""
+    from taichimd.core.units import FS
+
+    best = dict.fromkeys(runs, np.inf)
+    for run in runs.values():
+        run.warm_up()
+        run.advance(options.steps, TIMESTEP * FS)  # skins are learnt, and the lattice melts
+    for _ in range(options.repeats):
+        for name, run in runs.items():
+            begin = time.perf_counter()
+            run.advance(options.steps, TIMESTEP * FS)
+            run.synchronize()
+            best[name] = min(best[name], (time.perf_counter() - begin) / options.steps * 1e6)
+    return best
+
+
+if __name__ == "__main__":
+    main()
