@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from batch_runs import command, same
 from reaxff_doors import hydroxyl, soft_oxygen, water
 
 from taichimd import (
@@ -206,3 +207,23 @@ def test_simulations_of_other_elements_than_those_of_the_batch():
         alone.run(8)
         np.testing.assert_array_equal(one.atoms.positions, alone.atoms.positions)
         np.testing.assert_array_equal(one.engine.evaluate().charges, alone.engine.evaluate().charges)
+
+
+@pytest.mark.long
+def test_folders_are_those_of_runs_alone_with_bonds_species_and_charges(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    water((2, 2, 1)).write("water.extxyz")
+    more = [
+        "water.extxyz", "--potential", "H2O.ffield", "--steps", "30", "--every", "10", "--frames-every", "10",
+        "--terms", "--observe", "bonds,species", "--observe-every", "10", "--ensemble", "nvt-langevin",
+        "--backend", "cpu",
+    ]  # fmt: skip
+    assert command("run", *more, "--replicas", "2", "--output", "out") == 0
+    assert "2 of 12 atoms, 24 in all, in one launch" in " ".join(capsys.readouterr().out.split())
+    assert command("run", *more, "--seed", "2", "--output", "alone") == 0
+    same("out/001-seed2", "alone")
+    for name in ("bonds.csv", "species.csv", "thermo.csv"):
+        assert (tmp_path / "out/001-seed2" / name).read_bytes() == (tmp_path / "alone" / name).read_bytes()
+    assert command("run", "--restart", "out", "--steps", "10", "--quiet") == 0
+    assert command("run", "--restart", "alone", "--steps", "10", "--quiet") == 0
+    same("out/001-seed2", "alone")
