@@ -12,9 +12,9 @@ from taichimd.core.memory import FEWER, array, bytes_of, bytes_of_number, requir
 from taichimd.core.runtime import blocks_for, grid, literals, ti
 from taichimd.forcefields.reaxff.batched import FLAGS, PIECES, Batched, tables_of
 from taichimd.forcefields.reaxff.extended import Auxiliary
-from taichimd.forcefields.reaxff.history import BESIDE, JUMP, Past
+from taichimd.forcefields.reaxff.history import Past
 from taichimd.forcefields.reaxff.matrix import Matrix, Screening
-from taichimd.forcefields.reaxff.moves import compare_kernel, make_moves
+from taichimd.forcefields.reaxff.moves import Places
 from taichimd.forcefields.reaxff.options import COUPLING, Options, check_tolerance
 from taichimd.forcefields.reaxff.precondition import MAX_CLOSE, Close
 from taichimd.forcefields.reaxff.solve_tables import (
@@ -180,8 +180,8 @@ class Charges:
                 limits=ti.ndarray(both, systems),
             )
             self.batched.limits.from_numpy(limits)
-        self.moves = make_moves(state, systems)
-        self._compare = compare_kernel(state.real, state.batch)
+        self._places = Places(state)
+        self.moves = self._places.moves
         self.progress = Progress(
             flags=ti.ndarray(ti.i32, FLAGS * systems),
             scalars=ti.ndarray(both, FLAGS * systems),
@@ -246,13 +246,8 @@ class Charges:
         self.reserve(near)
         self.matrix.shift_bits = shift_bits
         self._ended = False
-        if vectors is not None:
-            self.moves.cell = vectors
+        self._places.look(control, frozen, stepping, vectors)
         start = self.past, self.moves, control, frozen, stepping
-        # Of several systems a solve remembers where everything is.
-        if stepping == JUMP or (stepping == BESIDE and not self._state.batch):
-            with literals(self._state.real), grid(self._blocks):
-                self._compare(self._state, self.batched.system, self.moves, control, frozen)
         with literals(self._state.real), grid(self._blocks):
             if isinstance(self._kernels, OneKernel):
                 self._kernels.solve(

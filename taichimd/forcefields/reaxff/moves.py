@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from taichimd.core.arguments import ArrayField, Bundle, Number, kernel, types_of
-from taichimd.core.runtime import DeviceFunction, ti
+from taichimd.core.runtime import DeviceFunction, blocks_for, grid, literals, ti
 from taichimd.forcefields.reaxff.history import BESIDE, JUMP, STEP
 from taichimd.neighbours.control import CONTROL
 from taichimd.system.state import Atoms, State
@@ -29,22 +29,6 @@ class Moves(Bundle):
 
 OF_ONE = Moves.only("moved")
 """What a solve of one system takes."""
-
-
-def make_moves(state: State, systems: int) -> Moves:
-    """Arrays that say that everything has moved."""
-    double_mat = types_of(ti.f64)["double_mat"]
-    moves = Moves(
-        ti.ndarray(state.vec, state.n),
-        *(ti.ndarray(double_mat, systems) for _ in range(2)),
-        ti.ndarray(ti.i32, systems),
-        ti.ndarray(ti.i32, 1),
-    )
-    for array, value in ((moves.at, NOWHERE), (moves.vectors, NOWHERE), (moves.cell, 0.0)):
-        array.fill(value)
-    moves.moved.fill(1)
-    moves.again.fill(0)
-    return moves
 
 
 @cache
@@ -96,3 +80,52 @@ def kind_function(batch: bool) -> DeviceFunction:
         return found
 
     return kind
+
+
+class Places:
+    """Where the atoms of a state were at the last evaluation.
+
+    Args:
+        state: the atoms.
+
+    Attributes:
+        moves: the arrays, which say at first that everything has moved.
+    """
+
+    def __init__(self, state: State) -> None:
+        systems, double_mat = len(state.sizes), types_of(ti.f64)["double_mat"]
+        self._state, self._stepped = state, False
+        self._system = state.system if state.batch else None
+        self._compare = compare_kernel(state.real, state.batch)
+        self.moves = Moves(
+            ti.ndarray(state.vec, state.n),
+            *(ti.ndarray(double_mat, systems) for _ in range(2)),
+            ti.ndarray(ti.i32, systems),
+            ti.ndarray(ti.i32, 1),
+        )
+        for array, value in ((self.moves.at, NOWHERE), (self.moves.vectors, NOWHERE), (self.moves.cell, 0.0)):
+            array.fill(value)
+        self.moves.moved.fill(1)
+        self.moves.again.fill(0)
+
+    def look(self, control: Any, frozen: int, stepping: int, vectors: Any) -> None:
+        """Queue what an evaluation needs: find what has moved, or remember where everything is.
+
+        Args:
+            control: words on the device.
+            frozen: the word of control that says, if it is not 0, that there is nothing to do.
+            stepping: what the evaluation is (`history`).
+            vectors: cell vectors of the systems, on the device; None: they do not change.
+        """
+        if vectors is not None:
+            self.moves.cell = vectors
+        # Each solve of several systems remembers where they are.
+        batch = self._state.batch
+        if stepping == STEP or (stepping == BESIDE and batch):
+            self._stepped = not batch
+            return
+        if self._stepped:
+            self.moves.at.fill(NOWHERE)
+            self._stepped = False
+        with literals(self._state.real), grid(blocks_for(8 * self._state.n)):
+            self._compare(self._state, self._system, self.moves, control, frozen)
