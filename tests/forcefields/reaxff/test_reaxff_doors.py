@@ -148,10 +148,10 @@ def test_a_calculator_begins_with_the_last_charges():
     atoms.calc = TaichiMD(ReaxFF("H2O.ffield", charge_tolerance=1e-8), backend="cpu")
     atoms.get_potential_energy()
     (evaluator,) = atoms.calc.engine.device.evaluators
-    cold = evaluator.charge_iterations()
+    (cold,) = evaluator.charge_iterations()
     atoms.positions[0, 0] += 0.001
     energy = atoms.get_potential_energy()
-    assert evaluator.charge_iterations() < cold
+    assert evaluator.charge_iterations()[0] < cold
     fresh = water()
     fresh.positions[0, 0] += 0.001
     fresh.calc = TaichiMD(ReaxFF("H2O.ffield", charge_tolerance=1e-8), backend="cpu")
