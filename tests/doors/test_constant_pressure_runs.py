@@ -99,6 +99,7 @@ def test_restart_is_bit_for_bit_and_every_file_has_the_cell(call, ensemble, more
     assert (report["energy_drift"] is None) == (ensemble == "npt-berendsen")
 
 
+@pytest.mark.long
 def test_equilibrate_then_sample_then_hold(call):
     """From one barostat to another the pressure stays; at constant volume the cell is what it had become."""
     start = RUN + f"--ensemble npt-berendsen {NPT} --bulk-modulus 3 --steps 60 --output warm"

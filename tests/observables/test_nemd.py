@@ -111,6 +111,7 @@ def test_numbers_of_known_heat_and_a_known_jump():
     assert np.isnan(bad.kappa.value)
 
 
+@pytest.mark.long
 def test_runs_of_all_lengths_in_one_launch_and_after_a_stop_have_the_same_bits(tmp_path, monkeypatch):
     monkeypatch.setattr("taichimd.app.loop._MAX_GROWTH", 6)
     more = {"lengths": "22A,30A", "equilibrate": 40.0, "time": 400.0, "timestep": 4.0, "every": 2, "runs": 1}

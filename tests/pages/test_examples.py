@@ -134,6 +134,7 @@ def test_compressed_silicon_has_the_known_modulus(script):
     assert number(out, "bulk modulus") == pytest.approx(101.4, abs=0.2)
 
 
+@pytest.mark.long
 def test_silica_glass_is_a_network(script, folder, monkeypatch):
     monkeypatch.setattr("sys.argv", ["silica_glass.py", "2", "600"])
     out = script("silica_glass.py")

@@ -234,6 +234,7 @@ def test_a_short_comparison_against_its_own_reference_is_identical(tmp_path):
     assert again["tuple"]["sha256"] == fresh["tuple"]["sha256"]
 
 
+@pytest.mark.long
 def test_long_runs_part_and_their_hashes_agree_with_the_reference(tmp_path, monkeypatch):
     for name, value in {"CELLS": 1, "HASHED": (10, 20), "EVERY": 5, "APART": 5}.items():
         monkeypatch.setattr(divergence, name, value)

@@ -86,6 +86,7 @@ for size in (1, 2, 3):
 
 
 @pytest.mark.skipif(not find_spec("mpi4py"), reason="mpi4py is not installed")
+@pytest.mark.long
 def test_processes(tmp_path):
     """One, two and three of MPI get the same bits, those of no process else."""
     np.save(tmp_path / "x.npy", grid(200))
