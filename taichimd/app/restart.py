@@ -145,7 +145,7 @@ def acting_of(checkpoint: Checkpoint | None, ensemble: Ensemble) -> list[GroupBa
         return []
     drives = [drive_of_record(one) for one in checkpoint.bath.get("drives", [])]
     baths = [of_record(one) for one in checkpoint.bath.get("acting", [])]
-    return list(drives) if why_no_groups(ensemble, None, baths) else [*baths, *drives]
+    return list(drives) if why_no_groups(ensemble, False, baths) else [*baths, *drives]
 
 
 def resume(engine: "System", checkpoint: Checkpoint, ensemble: Ensemble) -> None:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from taichimd.core.arrays import Array
 from taichimd.core.errors import CapacityError, SettingsError
 from taichimd.core.host_copies import on_host
+from taichimd.core.one_of_each import one_of_each
 from taichimd.core.runtime import ti
 from taichimd.ensembles.barostats import layout as baro
 from taichimd.ensembles.barostats.deformation import DeformedCell
@@ -42,7 +43,7 @@ class Baths:
         cells: which barostats move.
         fixed: of each system, (n,) True where an atom is fixed, or (n, 3) along which directions it is
             held; None: nowhere.
-        driving_force: 1/angstrom, or None.
+        driving_forces: of each system, 1/angstrom; None: nowhere.
         acting: baths of groups of each system; None: none.
         drives: forces, walls and other drives of all systems; None: none.
 
@@ -64,15 +65,16 @@ class Baths:
         masses: Sequence[Array],
         cells: Cells,
         fixed: Sequence[NDArray[np.bool_] | None] | None = None,
-        driving_force: tuple[float, float, float] | None = None,
+        driving_forces: Sequence[tuple[float, float, float]] | None = None,
         acting: Sequence[Sequence[GroupBath]] | None = None,
         drives: Drives | None = None,
     ) -> None:
         self.cells = cells
-        self.coupling = self.of_all = _coupling_of_all(ensembles, driving_force)
+        self.coupling = self.of_all = _coupling_of_all(ensembles, driving_forces)
+        driven = self.coupling.driven
         self.groups: GroupBaths | None = None
         if acting is not None and any(acting):
-            why = why_no_groups(ensembles[0], driving_force, [bath for own in acting for bath in own])
+            why = why_no_groups(ensembles[0], driven, [bath for own in acting for bath in own])
             if why:
                 raise SettingsError(why)
             self.groups = GroupBaths(acting, masses, fixed)
@@ -80,7 +82,7 @@ class Baths:
         if any(held is not None and held.ndim == 2 for held in fixed or ()):
             self.coupling = replace(self.coupling, holds=True)
         if drives is not None:
-            check_beside(ensembles, driving_force, drives)
+            check_beside(ensembles, driven, drives)
             self.coupling = replace(self.coupling, drives=drives.kinds)
         self.rows: list[Bath] = []
         first = []
@@ -88,7 +90,7 @@ class Baths:
             held = None if fixed is None else fixed[number]
             n_fixed = 0 if held is None else int(np.count_nonzero(wholly(held)))
             partly = held is not None and held.ndim == 2
-            if (n_fixed or partly) and self.coupling.driven:
+            if (n_fixed or partly) and driven:
                 raise SettingsError(
                     "a driving force needs all atoms to move; leave fixed, or driving_force, out"
                 )
@@ -97,7 +99,7 @@ class Baths:
                 freedom = free_directions(directions(held, len(own)), moves_centre=True)
             bath = Bath(self, number, ensemble, freedom)
             self.rows.append(bath)
-            first.append(_first_values(bath, own, driving_force))
+            first.append(_first_values(bath, own, driving_forces[number] if driving_forces else None))
         values, ledgers = (np.array(rows) for rows in zip(*first, strict=True))
         self._shapes = values.shape, ledgers.shape
         self.system, self.firsts = cells.arrays.system, _firsts([len(own) for own in masses])
@@ -367,10 +369,11 @@ def _firsts(sizes: list[int]) -> Any:
 
 
 def _coupling_of_all(
-    ensembles: Sequence[Ensemble], driving_force: tuple[float, float, float] | None
+    ensembles: Sequence[Ensemble], driving_forces: Sequence[tuple[float, float, float]] | None
 ) -> Coupling:
     """The coupling that ensembles have in common."""
-    couplings = [coupling_of(ensemble, driving_force) for ensemble in ensembles]
+    forces = one_of_each("driving_forces", driving_forces, len(ensembles))
+    couplings = [coupling_of(*each) for each in zip(ensembles, forces, strict=True)]
     names = sorted({ensemble.name for ensemble in ensembles})
     if len(names) > 1:
         raise SettingsError(

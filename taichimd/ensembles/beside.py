@@ -26,9 +26,7 @@ def why_not_held(held: NDArray[np.bool_] | None, ensemble: Ensemble) -> str | No
     )
 
 
-def why_no_groups(
-    ensemble: Ensemble, driving_force: tuple[float, float, float] | None, baths: Sequence[GroupBath]
-) -> str | None:
+def why_no_groups(ensemble: Ensemble, driven: bool, baths: Sequence[GroupBath]) -> str | None:
     """Why there are no baths of groups beside what acts on all atoms; None if there may be."""
     if ensemble.acts_on:
         # The name of an ensemble does not say whether its cell is deformed.
@@ -44,30 +42,26 @@ def why_no_groups(
             f"the bath {rescaling[0]} rescales velocities, and {motion} moves the cell with the kinetic "
             "energy of the same moment; give groups Langevin baths beside a barostat or a deformation"
         )
-    if driving_force is not None:
+    if driven:
         return "a driving force needs a thermostat of all atoms, and has no baths of groups; leave acting out"
     return None
 
 
-def check_beside(
-    ensembles: Sequence[Ensemble], driving_force: tuple[float, float, float] | None, drives: DriveRows
-) -> None:
+def check_beside(ensembles: Sequence[Ensemble], driven: bool, drives: DriveRows) -> None:
     """Raise if drives do not go with the ensembles of their systems.
 
     Raises:
         SettingsError: which drive, and why.
     """
     for number, ensemble in enumerate(ensembles):
-        why = why_no_drives(ensemble, driving_force, drives.of_system(number))
+        why = why_no_drives(ensemble, driven, drives.of_system(number))
         if why:
             raise SettingsError(why)
 
 
-def why_no_drives(
-    ensemble: Ensemble, driving_force: tuple[float, float, float] | None, drives: Sequence[GroupDrive]
-) -> str | None:
+def why_no_drives(ensemble: Ensemble, driven: bool, drives: Sequence[GroupDrive]) -> str | None:
     """Why drives of a system do not go with what acts on all atoms; None if they do."""
-    if driving_force is not None:
+    if driven:
         return (
             "a driving force measures a conductivity, which other forces, walls and springs change; "
             "leave acting out"

@@ -125,8 +125,8 @@ def of_rows(of: EnsembleFunctions, real: Any, coupling: Any, by_slot: bool) -> E
         of.add_virial(i, n, w, ledger_of(system_of(i, baths), baths))
 
     @ti.func
-    def drive(w, baths: ti.template()):
-        return of.drive(w, baths.bath)
+    def drive(i, w, baths: ti.template()):
+        return of.drive(w, bath_of(system_of(i, baths), baths))
 
     @ti.func
     def collect(k, baths: ti.template()):

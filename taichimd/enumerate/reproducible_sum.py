@@ -171,7 +171,7 @@ def store_function(thermostat: Any, driven: bool) -> Any:
     def store(i, n, f, w, out: ti.template(), want: ti.template(), bath: ti.template()):
         force = f
         if ti.static(driven):
-            force += thermostat.drive(w, bath)
+            force += thermostat.drive(i, w, bath)
         elif ti.static(want != FORCE and want != ALL):
             thermostat.add_virial(i, n, w, bath)
         out.force[i] = force

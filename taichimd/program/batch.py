@@ -44,6 +44,7 @@ class Batch(SteppedSystems):
             have the same control, axes and period.
         fixed: a mask for each system, as for `Engine`.
         acting: baths of groups and drives for each system, as for `Engine`.
+        driving_forces: F_e of each system, as for `Engine`; None: no system has one.
         names: names of the systems in messages; None: their numbers.
 
     Raises:
@@ -71,10 +72,11 @@ class Batch(SteppedSystems):
         fixed: Sequence[NDArray[np.bool_] | None] | None = None,
         names: Sequence[str] | None = None,
         acting: Sequence[Sequence[GroupBath | GroupDrive]] | None = None,
+        driving_forces: Sequence[tuple[float, float, float]] | None = None,
     ) -> None:
         if not systems:
             raise SettingsError("a batch of no systems: give one structure or more")
-        accepted_one = accepted(forcefield, precision, decomposition, driven=False)
+        accepted_one = accepted(forcefield, precision, decomposition, driving_forces is not None)
         why = why_not_batchable(accepted_one)
         if why is not None:
             raise SettingsError(f"{why}, and has no batches; run the systems one after the other")
@@ -84,6 +86,7 @@ class Batch(SteppedSystems):
         super().__init__(
             systems, accepted_one, backend=backend, precision=precision, skin=skin, ensembles=ensembles,
             decomposition=decomposition, fixed=fixed, acting=acting,
+            driving_forces=driving_forces,
         )  # fmt: skip
         self._members = tuple(System(self, number) for number in range(len(systems)))
 

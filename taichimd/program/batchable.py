@@ -22,16 +22,15 @@ def errors_name(name: str) -> Iterator[None]:
         raise
 
 
-def why_not_batchable(forcefield: ForceField, driven: bool = False) -> str | None:
+def why_not_batchable(forcefield: ForceField) -> str | None:
     """Why systems cannot be computed in the same kernels; None if they can.
 
     Args:
         forcefield: each of its terms must know the atoms of a system.
-        driven: whether there is a driving force.
     """
     joining = [term.name for term in forcefield.terms if term.of_one_system]
     if joining:
         return f"{joining[0]} would join the systems"
     if forcefield.enumeration != "neighbours":
         return f'{forcefield.name}: the enumeration "{forcefield.enumeration}" knows one system'
-    return "a driving force acts on one system at a time" if driven else None
+    return None

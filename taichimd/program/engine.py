@@ -85,7 +85,8 @@ class Engine(System):
         systems = SteppedSystems(
             [atoms], forcefield, backend=backend, precision=precision, skin=skin,
             ensembles=None if ensemble is None else [ensemble],
-            decomposition=decomposition, fixed=[fixed], driving_force=driving_force,
+            decomposition=decomposition, fixed=[fixed],
+            driving_forces=None if driving_force is None else [driving_force],
             acting=None if acting is None else [acting],
         )  # fmt: skip
         super().__init__(systems, 0)

@@ -6,7 +6,6 @@ from typing import Any
 
 from taichimd.core.arguments import Kernel, KernelQueue, Number, fit, kernel
 from taichimd.core.runtime import ti
-from taichimd.ensembles.bath_arrays import taken_baths
 from taichimd.enumerate.access import load_matrix, store_matrix
 from taichimd.enumerate.outputs import Outputs
 from taichimd.enumerate.reproducible_sum import ALL
@@ -89,7 +88,7 @@ def _evaluate(variant: Variant, want: int) -> KernelQueue:
     groups, program, types = variant.groups, compiled_groups(variant), variant.types
     number, flags, driven = len(groups), program.flags, variant.coupling.driven
     many_body = _many_body(variant)
-    bath = taken_baths() if driven else None
+    bath = variant.coupling.arrays if driven else None
     given: dict[str, Any] = {
         "system": variant.system(bath=bath, cells=variant.cells("strain", "lost")),
         "total": Outputs.only("energy", "virial"),

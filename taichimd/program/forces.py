@@ -153,7 +153,7 @@ def force_functions(
                         total = pairs_of(i, g, g.near, want)
                         sums.store(i, total, out.energy, out.force, out.virial, want)
                         if ti.static(driven and want != ALL):
-                            out.force[i] += thermostat.drive(symmetric(sums.virial(total, want)), bath)
+                            out.force[i] += thermostat.drive(i, symmetric(sums.virial(total, want)), bath)
                         elif ti.static(want != ALL and want != FORCE):
                             thermostat.add_components(i, g.n, sums.virial(total, want), bath)
 

@@ -73,7 +73,7 @@ class Systems(NotCopied):
 
     Args:
         systems, forcefield, backend, precision, skin, ensembles, decomposition, fixed: as for `Batch`.
-        driving_force: as for `Engine`, of a single system.
+        driving_forces: of each system, as for `Engine`; None: nowhere.
         acting: baths of groups of each system (`ensembles.groups.given`).
 
     Raises:
@@ -100,11 +100,11 @@ class Systems(NotCopied):
         ensembles: Ensemble | Sequence[Ensemble] | None = None,
         decomposition: str = "auto",
         fixed: Sequence[NDArray[np.bool_] | None] | None = None,
-        driving_force: tuple[float, float, float] | None = None,
+        driving_forces: Sequence[tuple[float, float, float]] | None = None,
         acting: Sequence[Sequence[GroupBath | GroupDrive]] | None = None,
     ) -> None:
         check_options(precision, skin)
-        self.forcefield = accepted(forcefield, precision, decomposition, driving_force is not None)
+        self.forcefield = accepted(forcefield, precision, decomposition, driving_forces is not None)
         self.precision, self.n_systems = precision, len(systems)
         for number, atoms in enumerate(systems):
             with self.named(number):
@@ -130,7 +130,7 @@ class Systems(NotCopied):
                         "acting=[...]"
                     )
                 if all_pairs:
-                    check_all_pairs_of(ensemble.moves_cell, driving_force)
+                    check_all_pairs_of(ensemble.moves_cell, driving_forces)
                 if isinstance(ensemble, CellMotion):
                     self.forcefield.check_virial("a deformation" if ensemble.deforms else "a barostat")
                     ensemble.check_cell(atoms.cell.array, atoms.pbc)
@@ -156,7 +156,7 @@ class Systems(NotCopied):
             check_drives(self.forcefield, given)
             x = [atoms.positions for atoms in systems]
             self.drives = Drives(given, state, self.masses, x, vectors, self.pbc, self.backend)
-        self.baths = Baths(each, self.masses, self.cells, self.still, driving_force, baths, self.drives)
+        self.baths = Baths(each, self.masses, self.cells, self.still, driving_forces, baths, self.drives)
         for number, (ensemble, cell) in enumerate(zip(each, vectors, strict=True)):
             if isinstance(ensemble, CellMotion):
                 with self.named(number):

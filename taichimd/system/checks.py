@@ -175,13 +175,13 @@ def check_neighbours(cutoff: float, many_body: bool, frame: Frame, positions: Ar
         )
 
 
-def check_all_pairs_of(moves_cell: bool, driving_force: Any) -> None:
+def check_all_pairs_of(moves_cell: bool, driving_forces: Any) -> None:
     """Refuse what needs neighbour lists where all pairs are visited.
 
     Raises:
         SettingsError: a barostat or a driving force.
     """
-    if moves_cell or driving_force is not None:
+    if moves_cell or driving_forces is not None:
         what = "barostat" if moves_cell else "driving force"
         raise SettingsError(
             f'the enumeration "all-pairs" cannot be combined with a {what}; use neighbour lists'

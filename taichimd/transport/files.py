@@ -20,6 +20,7 @@ from taichimd.transport.kappa import Kappa
 from taichimd.transport.nemd_files import details_of, nemd_result
 from taichimd.transport.settings import KappaSettings
 from taichimd.transport.spectra_files import add_spectra
+from taichimd.transport.tasks import HALF_FORCE
 
 if TYPE_CHECKING:
     from taichimd.estimators.transport import Driven
@@ -43,6 +44,7 @@ def prepare(folder: Path, overwrite: bool) -> None:
             for file in [
                 *folder.glob("run-[0-9][0-9]*.npz"),
                 *folder.glob("length-*A/run-[0-9][0-9]*.npz"),
+                *folder.glob(f"{HALF_FORCE}/run-[0-9][0-9]*.npz"),
                 *(file for fmt in PICTURES for file in paths(folder, fmt, "nemd", spectrum=True)),
             ]:
                 file.unlink(missing_ok=True)
@@ -97,6 +99,9 @@ def write(
             "of_runs_W_per_mK": found.driven.of_runs,
             "production_from_ps": production_from(found.driven),
         }
+    if found.linear is not None:
+        details["linear_response"] = found.linear.entry()
+        result.rows.append(("linear response", found.linear.verdict))
     if found.spectra:
         add_spectra(result, details, found)
     result.write(files[1:], title)

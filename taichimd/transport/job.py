@@ -86,7 +86,7 @@ def _run_in_folder(
     title = f"{formula}, {len(system):,} atoms, {settings.temperature:g} K, {forcefield.name}"
     each = f"{settings.equilibrate / 1000:g} + {settings.time / 1000:g} ps"
     console.print(
-        f"{title}\n{settings.method}, {settings.runs} runs of {each}", highlight=False, markup=False
+        f"{title}\n{settings.method}, {settings.all_runs} runs of {each}", highlight=False, markup=False
     )
     notes = [*of_timestep(settings.timestep), *read]
     for note in notes:
@@ -96,7 +96,7 @@ def _run_in_folder(
 
         def tell(run: int, what: str, fraction: float) -> None:
             took = duration(time.perf_counter() - begin)
-            status.update(f"run {run + 1} of {settings.runs}: {what} {100 * fraction:.0f}%, {took}")
+            status.update(f"run {run + 1} of {settings.all_runs}: {what} {100 * fraction:.0f}%, {took}")
 
         with warnings.catch_warnings(record=True) as caught:
             found = thermal_conductivity(
@@ -131,8 +131,8 @@ def _run_in_folder(
     return 128 + stop.received
 
 
-def _notes(found: Kappa, system: Atoms, settings: KappaSettings) -> list[str]:
-    """What makes the result doubtful."""
+def _notes_of_method(found: Kappa, settings: KappaSettings) -> list[str]:
+    """What makes it doubtful that belongs to a method."""
     notes = []
     if found.green_kubo is not None:
         end, length = found.green_kubo.plateau[1] / PS, settings.time / 1000.0
@@ -144,8 +144,16 @@ def _notes(found: Kappa, system: Atoms, settings: KappaSettings) -> list[str]:
         notes += growth_notes(found.green_kubo, "kappa", "--window")
     if found.conduction is not None:
         notes += found.conduction.notes
+    if found.linear is not None:
+        notes += found.linear.notes
     for one in found.spectra:
         notes += notes_on(one)
+    return notes
+
+
+def _notes(found: Kappa, system: Atoms, settings: KappaSettings) -> list[str]:
+    """What makes the result doubtful."""
+    notes = _notes_of_method(found, settings)
     mean, wanted = found.temperature, settings.temperature
     if abs(mean.value - wanted) > _OFF * wanted + 2.0 * np.nan_to_num(mean.error):
         note = f"the runs had {mean.value:.0f} K on average, not {wanted:g}: "

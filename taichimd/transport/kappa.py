@@ -34,6 +34,7 @@ from taichimd.program.batchable import why_not_batchable
 from taichimd.system.checks import require_atoms
 from taichimd.system.constraints import binding
 from taichimd.transport.layout import Layout, cells_for, layout_of
+from taichimd.transport.linear import Linear
 from taichimd.transport.nemd import Conduction, conduction
 from taichimd.transport.runs import RunSamples, RunUnderWay
 from taichimd.transport.sampling import Progress, sample_runs
@@ -68,6 +69,7 @@ class Kappa:
         seeds: of velocities and noise of each run.
         conduction: nemd: what heat does between the baths, or None.
         spectra: with `spectrum`, of each length.
+        linear: with `check_force`, conductivities of F and F/2.
     """
 
     mean: Mean
@@ -83,6 +85,7 @@ class Kappa:
     seeds: tuple[int, ...] = ()
     conduction: Conduction | None = None
     spectra: tuple[Spectral, ...] = ()
+    linear: Linear | None = None
 
     def _repr_html_(self) -> str:
         """What a notebook shows: conductivity, temperature and runs."""
@@ -130,11 +133,13 @@ def thermal_conductivity(
     potential = load_forcefield(forcefield)
     check_potential(potential, settings)
     cases = [Case(*one, settings, k) for k, one in enumerate(systems_of(atoms, settings))]
+    if settings.check_force:
+        cases.append(Case(cases[0].system, None, settings.of_half_force, 1))
     record = potential.describe(cases[0].system.get_chemical_symbols())
     tasks, found = dict[int, Task](), dict[int, RunSamples]()
     for case in cases:
         identity = {
-            **settings.of_one_run(), "system": _hash(case.system), "potential": record["fingerprint"],
+            **case.settings.of_one_run(), "system": _hash(case.system), "potential": record["fingerprint"],
         }  # fmt: skip
         runs = Runs(None if folder is None else folder / case.folder, identity, record)
         for number in range(settings.runs):
@@ -150,6 +155,7 @@ def thermal_conductivity(
             [task.case.system for task in of], potential, settings, group, should_stop, progress, begun,
             lambda item, run: tasks[item].keep(run), [task.case.layout for task in of],
             [settings.seed_of(task.number, task.case.number) for task in of],
+            [task.case.settings.force_of(task.number) for task in of],
         )  # fmt: skip
         if ended is None:
             break
@@ -207,8 +213,14 @@ def _concluded(
     system = cases[0].system
     if settings.method != "nemd":
         volume = volume_of(system, settings)
-        numbers = [tasks[item].number for item in of_case[0]]
-        of_all = conductivity(runs[0], settings, volume, len(system), numbers)
+        each = [
+            conductivity(one, case.settings, volume, len(system), [tasks[item].number for item in items])
+            for one, case, items in zip(runs, cases, of_case, strict=True)
+        ]
+        of_all = each[0]
+        if settings.check_force:
+            linear = Linear(settings.driving_force or 0.0, of_all.mean, each[1].mean)
+            of_all = replace(of_all, linear=linear)
         by_frequency = (
             (spectral(runs[0], settings, volume, of_all.temperature.value, None),)
             if settings.spectrum
@@ -239,7 +251,7 @@ def _groups(missing: Mapping[int, Task], potential: Any, settings: KappaSettings
         on_gpu = start(settings.backend) == "cuda"
         largest = max((len(task.case.system) for task in missing.values()), default=1)
         most = max(1, BUSY // largest) if on_gpu else 1
-    if why_not_batchable(potential, driven=settings.method == "hnemd") is not None:
+    if why_not_batchable(potential) is not None:
         most = 1
     if most == 1:
         return [[item] for item in missing]

@@ -1,5 +1,6 @@
 """What a run of a thermal conductivity observes besides the heat current, and what of it is kept."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,9 +17,9 @@ if TYPE_CHECKING:
 
 
 def observations_of(
-    engine: "System", settings: KappaSettings, layout: Layout | None, run: int
+    engine: "System", settings: KappaSettings, layout: Layout | None, force: Sequence[float]
 ) -> Observations | None:
-    """Observables of a run; None if there are none.
+    """Observables of a run with a driving force; None if there are none.
 
     Raises:
         SettingsError: too few samples behind the window.
@@ -36,7 +37,7 @@ def observations_of(
         settings.timestep,
         settings.every,
         profile=(settings.along or "x", settings.profile_bin or 5.0),
-        spectrum=(settings.along or AXES[settings.direction_of(run)], of, settings.spectrum_window or 1000.0),
+        spectrum=(settings.along or AXES[int(np.argmax(force))], of, settings.spectrum_window or 1000.0),
     )
     return Observations(engine, plan, None if layout is None else layout.groups)
 

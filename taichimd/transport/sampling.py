@@ -37,6 +37,9 @@ from taichimd.transport.settings import KappaSettings
 Progress = Callable[[int, str, float], None]
 """Called with the number of the run (from 0; in one launch the last), what it does, and the fraction done."""
 
+Force = tuple[float, float, float]
+"""A driving force, 1/angstrom."""
+
 EQUILIBRATION = "equilibration"
 KEEP_SECONDS = 60.0
 """Between the times that a run under way is kept."""
@@ -172,6 +175,7 @@ def sample_runs(
     keep: Callable[[int, RunUnderWay], None] = lambda number, run: None,
     layouts: Sequence[Layout | None] = (),
     seeds: Sequence[int] = (),
+    forces: Sequence[Force] = (),
 ) -> list[RunSamples] | None:
     """Independent runs, one or several in one launch, with the same bits; None if stopped.
 
@@ -186,6 +190,7 @@ def sample_runs(
         keep: given the number and the state of each run when they are stopped, and each minute.
         layouts: baths of each run, of nemd.
         seeds: of the runs, in place of those of their numbers.
+        forces: driving forces of the runs of hnemd, in place of those of their numbers.
 
     Raises:
         BlowUpError: a run that has diverged; the others are kept.
@@ -196,6 +201,7 @@ def sample_runs(
     of = _Stages(numbers, should_stop, progress, begun, keep)
     seeds = seeds or [settings.seed_of(number) for number in numbers]
     layouts = layouts or [None] * len(numbers)
+    forces = forces or [settings.force_of(number) for number in numbers]
     if not begun or {one.stage for one in begun.values()} == {EQUILIBRATION}:
         baths = [Langevin(settings.temperature, seed=seed) for seed in seeds]
         warmer, warm = _together(systems, potential, common, ensembles=baths)
@@ -208,15 +214,15 @@ def sample_runs(
             return None
         before = [one.positions() for one in warm]
         velocities = [_at_rest(one) for one in warm]
-        stepper, each = _production(systems, potential, settings, common, layouts, seeds, numbers)
+        stepper, each = _production(systems, potential, settings, common, layouts, seeds, forces)
         for one, x, v in zip(each, before, velocities, strict=True):
             one.engine.set_state(positions=x, velocities=v)
     else:
         before = [begun[number].start for number in numbers]
-        stepper, each = _production(systems, potential, settings, common, layouts, seeds, numbers)
+        stepper, each = _production(systems, potential, settings, common, layouts, seeds, forces)
     looks = [
-        Looks(Current(len(atoms), settings.every), observations_of(one.engine, settings, layout, number))
-        for atoms, one, layout, number in zip(systems, each, layouts, numbers, strict=True)
+        Looks(Current(len(atoms), settings.every), observations_of(one.engine, settings, layout, force))
+        for atoms, one, layout, force in zip(systems, each, layouts, forces, strict=True)
     ]
     if not of.go(stepper, each, settings.steps, settings.method, before, looks):
         return None
@@ -264,12 +270,12 @@ def _production(
     common: dict[str, Any],
     layouts: Sequence[Layout | None],
     seeds: Sequence[int],
-    numbers: Sequence[int],
+    forces: Sequence[Force],
 ) -> tuple[Engine | Batch, list[Simulation]]:
     """What is sampled: constant energy, a driving force and its thermostat, or a hot and a cold bath."""
     if settings.method == "hnemd":
-        force = settings.force_of(numbers[0])
-        return _together(systems, potential, common, [NoseHoover(settings.temperature)], driving_force=force)
+        chains = [NoseHoover(settings.temperature)] * len(systems)
+        return _together(systems, potential, common, chains, forces=forces)
     acting = [one.baths(settings, seed) for one, seed in zip(layouts, seeds, strict=True) if one is not None]
     return _together(systems, potential, common, None, acting or None)
 
@@ -280,24 +286,22 @@ def _together(
     common: dict[str, Any],
     ensembles: Sequence[Ensemble] | None,
     acting: Sequence[Sequence[GroupBath]] | None = None,
-    **alone: Any,
+    forces: Sequence[Force] | None = None,
 ) -> tuple[Engine | Batch, list[Simulation]]:
-    """What advances systems, and a simulation of each; `alone` is what one system alone can have."""
+    """What advances systems, and a simulation of each."""
     own = {name: value for name, value in common.items() if name != "timestep"}
     fixed = [held if held.any() else None for held in map(constrained, systems)]
     stepper: Engine | Batch
     if len(systems) == 1:
-        if acting is not None:
-            alone["acting"] = acting[0]
-        if fixed[0] is not None:
-            alone["fixed"] = fixed[0]
+        alone = {"acting": acting, "fixed": fixed, "driving_force": forces}
         ensemble = None if ensembles is None else ensembles[0]
-        stepper = Engine(systems[0], potential, ensemble=ensemble, **own, **alone)
+        stepper = Engine(
+            systems[0], potential, ensemble=ensemble, **own,
+            **{name: given[0] for name, given in alone.items() if given is not None},
+        )  # fmt: skip
     else:
-        if acting is not None:
-            alone["acting"] = acting
-        if any(held is not None for held in fixed):
-            alone["fixed"] = fixed
-        stepper = Batch(systems, potential, ensembles=ensembles, **own, **alone)
+        stepper = Batch(
+            systems, potential, ensembles=ensembles, acting=acting, fixed=fixed, driving_forces=forces, **own
+        )
     each = [Simulation.from_engine(one, timestep=common["timestep"]) for one in stepper.members]
     return stepper, each

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass
+from dataclasses import MISSING, asdict, dataclass, replace
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, FiniteFloat
@@ -106,7 +106,12 @@ class KappaSettings(Settings):
     seed: FirstSeed = setting(1, "Seed from which the seed of each run is derived")
     driving_force: PerAngstrom | None = setting(
         None,
-        "Driving force of hnemd; halve it to see whether the response is linear; default 1e-4",
+        "Driving force of hnemd, small enough for a linear response (--check-force); default 1e-4",
+    )
+    check_force: types.Flag = setting(
+        False,
+        "Also do as many runs of hnemd with half of the driving force, and say whether kappa is the same "
+        "within errors",
     )
     direction: Literal["x", "y", "z", "xyz"] | None = setting(
         None,
@@ -118,8 +123,8 @@ class KappaSettings(Settings):
     decomposition: types.Decomposition = shared("decomposition")
     at_once: types.Count | None = setting(
         None,
-        "Runs of green-kubo or nemd in one launch, bitwise identical to single runs; default as many as "
-        "keep a GPU busy, on a CPU 1",
+        "Runs in one launch, bitwise identical to single runs; default as many as keep a GPU busy, on a "
+        "CPU 1",
     )
     thickness: types.Angstrom | None = setting(
         None, "Thickness of a sheet in the plane of x and y; kappa is then the mean of x and y"
@@ -193,6 +198,8 @@ class KappaSettings(Settings):
             raise mistake("spectrum_window: also give spectrum")
 
     def _check_directions(self) -> None:
+        if self.check_force and self.method != "hnemd":
+            raise mistake(f"check_force: {self.method} has no driving force; choose method hnemd")
         if self.direction == "xyz" and self.runs % 3:
             raise mistake(f"direction = 'xyz': expected a multiple of three runs, got {self.runs}")
 
@@ -297,18 +304,30 @@ class KappaSettings(Settings):
         """Samples that the window spans."""
         return round(self.window_fs / (self.every * self.timestep))
 
-    def seed_of(self, run: int, length: int = 0) -> int:
-        """Seed of velocities and noise of a run, from 0, of one of several lengths."""
-        return derived_seed(self.seed, {"run": run + 1, **({"length": length + 1} if self.lengths else {})})
+    def seed_of(self, run: int, case: int = 0) -> int:
+        """Seed of velocities and noise of a run, from 0, of one of several lengths, or driving forces."""
+        what: dict[str, Any] = {"length": case + 1} if self.lengths else {"force": "half"} if case else {}
+        return derived_seed(self.seed, {"run": run + 1, **what})
+
+    @property
+    def of_half_force(self) -> "KappaSettings":
+        """The same with half of the driving force."""
+        return replace(self, driving_force=(self.driving_force or 0.0) / 2)
+
+    @property
+    def all_runs(self) -> int:
+        """How many runs there are, of all lengths or driving forces."""
+        return self.runs * len(self.lengths or "1") * (1 + self.check_force)
 
     def direction_of(self, run: int) -> int:
         """Axis (0, 1 or 2) of the driving force of a run, from 0."""
         return run % 3 if self.direction == "xyz" else AXES.index(self.direction or "x")
 
-    def force_of(self, run: int) -> tuple[float, ...]:
+    def force_of(self, run: int) -> tuple[float, float, float]:
         """(3,) 1/angstrom, of a run of hnemd."""
         size = self.driving_force or 0.0
-        return tuple(size * (axis == self.direction_of(run)) for axis in range(3))
+        x, y, z = (size * (axis == self.direction_of(run)) for axis in range(3))
+        return x, y, z
 
     @property
     def axes(self) -> tuple[str, ...]:
@@ -318,6 +337,7 @@ class KappaSettings(Settings):
     def of_one_run(self) -> Mapping[str, Any]:
         """What decides the samples of a run: with these the same, a finished run need not be repeated."""
         left_out = {"runs", "window", "plateau", "backend", "decomposition", "thickness", "at_once"}
+        left_out |= {"check_force"}
         if not self.spectrum:
             left_out |= {"spectrum", "spectrum_window"}
         elif self.method == "hnemd":

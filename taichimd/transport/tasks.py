@@ -11,6 +11,9 @@ from taichimd.transport.layout import Layout
 from taichimd.transport.runs import Run, RunSamples, RunUnderWay, read_run, write_run
 from taichimd.transport.settings import KappaSettings
 
+HALF_FORCE = "half-force"
+"""Folder of the runs with half of a driving force."""
+
 
 class Runs:
     """Files of the runs, if there is a folder.
@@ -41,7 +44,7 @@ class Runs:
 
 @dataclass(frozen=True)
 class Case:
-    """A system that is run: of nemd one of several lengths."""
+    """A system that is run: of nemd one of several lengths, of hnemd with F or with F/2."""
 
     system: Atoms
     layout: Layout | None
@@ -52,7 +55,7 @@ class Case:
     def folder(self) -> str:
         """Folder of the runs, in the folder of the results."""
         if self.settings.lengths is None:
-            return "."
+            return HALF_FORCE if self.number else "."
         return f"length-{self.settings.lengths[self.number]:g}A"
 
 

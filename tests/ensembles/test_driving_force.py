@@ -10,6 +10,7 @@ from taichimd.core.errors import SettingsError
 from taichimd.ensembles.registry import Langevin, NoseHoover, StochasticCellRescaling
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.forcefields.load import load_forcefield
+from taichimd.program.batch import Batch
 from taichimd.program.engine import Engine
 
 pytestmark = pytest.mark.once
@@ -141,3 +142,20 @@ def test_all_pairs_do_not_go_with_a_driving_force():
         SettingsError, match='"all-pairs" cannot be combined with a driving force; use neighbour'
     ):
         Engine(atoms, forcefield, ensemble=NoseHoover(60.0), driving_force=PULL)
+
+
+@pytest.mark.parametrize("name", ["argon", "tersoff"])
+def test_systems_of_a_batch_have_driving_forces_of_their_own(name):
+    atoms, forcefield, dt = SYSTEMS[name]()
+    chains = [NoseHoover(kelvin, coupling_time=100.0) for kelvin in (60.0, 80.0, 60.0)]
+    forces = [(2e-3, 0.0, 0.0), (0.0, -1e-3, 0.0), (1e-3, 0.0, 0.0)]
+    batch = Batch([atoms] * 3, forcefield, ensembles=chains, driving_forces=forces)
+    batch.advance(5, dt)
+    for member, chain, force in zip(batch.members, chains, forces, strict=True):
+        alone = Engine(atoms, forcefield, ensemble=chain, driving_force=force)
+        alone.advance(5, dt)
+        for read in ("positions", "velocities", "forces"):
+            np.testing.assert_array_equal(getattr(member, read)(), getattr(alone, read)())
+        assert member.bath_state() == alone.bath_state()
+    with pytest.raises(SettingsError, match="driving_forces: expected one of each of the 3 systems"):
+        Batch([atoms] * 3, forcefield, ensembles=chains, driving_forces=forces[:2])

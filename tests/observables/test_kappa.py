@@ -31,6 +31,7 @@ from taichimd.transport.kappa import (
     supercell,
     thermal_conductivity,
 )
+from taichimd.transport.linear import Linear
 from taichimd.transport.settings import KappaSettings
 
 pytestmark = pytest.mark.once
@@ -166,6 +167,47 @@ def test_runs_of_one_launch_have_the_samples_of_runs_alone(tmp_path):
     for one, other in zip(samples_in(together), samples_in(alone), strict=True):
         np.testing.assert_array_equal(one, other)
     assert not list(together.glob("*.part.npz"))
+
+
+def test_directions_and_both_driving_forces_go_in_one_launch(tmp_path):
+    """Three directions with F and with F/2, after a stop: samples as of one run after the other."""
+    options = {**SHORT, "method": "hnemd", "direction": "xyz", "runs": 3, "check_force": True}
+    alone, together = tmp_path / "alone", tmp_path / "together"
+    found = thermal_conductivity(
+        ARGON, "Ar.lj", KappaSettings(**options, window=20.0, at_once=1), folder=alone
+    )
+    settings = KappaSettings(**options, window=20.0, at_once=6)
+    asked = iter([*[False] * 4, *[True] * 99])
+    assert thermal_conductivity(ARGON, "Ar.lj", settings, folder=together, should_stop=asked.__next__) is None
+    assert len(list(together.glob("**/run-0?.part.npz"))) == 6
+    ended = thermal_conductivity(ARGON, "Ar.lj", settings, folder=together)
+    for part in (".", "half-force"):
+        mine, theirs = samples_in(together / part), samples_in(alone / part)
+        assert len(mine) == 3
+        for one, other in zip(mine, theirs, strict=True):
+            np.testing.assert_array_equal(one, other)
+    assert ended.mean == found.mean
+    assert ended.linear == found.linear
+    assert ended.linear.full == ended.mean
+    half = KappaSettings(**options, window=20.0).of_half_force
+    assert half.driving_force == 5e-5
+    saved = [np.load(file) for file in sorted((together / "half-force").glob("*.npz"))]
+    runs = [kappa.RunSamples(one["current"], float(one["temperature"])) for one in saved]
+    assert ended.linear.half == conductivity(runs, half, ARGON.cell.volume, len(ARGON), range(3)).mean
+
+
+def test_whether_two_driving_forces_agree_is_said():
+    same = Linear(1e-3, Mean(10.0, 0.3, 5), Mean(10.5, 0.4, 5))
+    assert same.agrees
+    assert same.notes == []
+    assert same.verdict.endswith("agree within errors")
+    assert same.difference.error == pytest.approx(0.5)
+    other = Linear(1e-3, Mean(12.0, 0.3, 5), Mean(10.5, 0.4, 5))
+    assert (
+        "differ by 1.50 ± 0.50 W/(m K): the response is not linear; take --driving-force 0.0005"
+        in (other.notes[0])
+    )
+    assert Linear(1e-3, Mean(12.0, np.nan, 1), Mean(10.5, 0.4, 5)).agrees is None
 
 
 @pytest.mark.parametrize("method", ["green-kubo", "hnemd"])
@@ -425,6 +467,7 @@ def test_a_record_that_is_short_for_its_plateau_is_noted(call):
             "--time 100fs --driving-force 1e-5",
             "driving_force = 1e-05: green-kubo does not use it",
         ),
+        ("--time 100fs --check-force", "check_force: green-kubo has no driving force"),
         ("--time 100fs --direction y", "direction = y: green-kubo does not use it; leave it out"),
         (
             "--time 100fs --method hnemd --plateau 5fs,9fs",

@@ -240,7 +240,7 @@ def one_step(
                     total, w, _ = forces[0].gathered(i, g, s.atoms.force, ti.static(with_virial))
                     f = total
                     if ti.static(driven):
-                        f += thermostat.drive(w, s.bath)
+                        f += thermostat.drive(i, w, s.bath)
                     elif ti.static(with_virial):
                         thermostat.add_virial(i, s.n, w, s.bath)
                 close_with(f, i, at, ahead, s, there)
