@@ -53,6 +53,7 @@ def plan_of(settings: RunSettings, first_step: int, steps: int) -> Plan | None:
         bond_order=observe.bond_order,
         profile=(observe.profile_axis, observe.profile_bin),
         spectrum=(observe.spectrum_axis, observe.spectrum_of, parse_time(observe.spectrum_window)),
+        interface=observe.interface_of,
     )
 
 

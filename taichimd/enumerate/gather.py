@@ -41,13 +41,14 @@ class AtomFunctions:
 
     Attributes:
         partials: stores what the energy of the atom does to its neighbours; the energy.
-        gather: then, force and virial of the atom. pairs: sums over its pairs; None where angles are sums
-            over neighbours.
+        gather: then, force and virial of the atom. other_end: then, of an entry (i, j), dU_j/dr_ji.
+        pairs: sums over its pairs; None where angles are sums over neighbours.
         compact: whether atoms with few neighbours are done in registers.
     """
 
     partials: DeviceFunction
     gather: DeviceFunction
+    other_end: DeviceFunction
     pairs: DeviceFunction | None = None
     compact: bool = False
 
@@ -243,4 +244,9 @@ def gather_functions(terms: Terms, real: Any, term: Any, layout: int, straight: 
                 s = following(mask, s + 1, m)
         return force, virial
 
-    return AtomFunctions(partials, gather, pairs, compact=bool(few))
+    @ti.func
+    def other_end(i, s, n, width, shift_bits, rows: ti.template(), kept: ti.template()):
+        """What the energy of the atom of entry s does to atom i."""
+        return stored(kept.partial, kept.reverse[slot(i, s, n, width, layout)])
+
+    return AtomFunctions(partials, gather, other_end, pairs, compact=bool(few))

@@ -215,6 +215,23 @@ def moment_functions(terms: Terms, real: Any, term: Any, layout: int) -> AtomFun
                     virial += ti.cast(d.outer_product(theirs_too), real)
         return force, virial
 
+    @computed_in(term)
+    def other_end(i, s, n, width, shift_bits, rows: ti.template(), kept: ti.template()):
+        """What the energy of the atom of entry s does to atom i."""
+        entry = rows.entries[slot(i, s, n, width, layout)]
+        j = neighbour(entry, shift_bits)
+        d = ti.cast(vector_to(entry, shift_bits, rows.pos[i], rows.pos, rows.shifts), term)
+        a, b = look.kind_of(rows.kind, i), look.kind_of(rows.kind, j)
+        shared = look.read_body(kept.body_table, 0)
+        r2, found = d.dot(d), vec(0.0)
+        if r2 < reach2(kept.pair_table, kept.body_table, shared, a, b):
+            r = ti.sqrt(r2)
+            inverse = 1.0 / r
+            w, dw, _ = weigh(r, b, a, kept.body_table, shared)
+            found = slope(read(j, kept.moments), -inverse * d, inverse, w, dw, b, a, kept.body_table, shared)
+            found -= (0.5 * two_bodies(r2, a, b, kept.pair_table)[1]) * d
+        return ti.cast(found, real)
+
     @ti.func
     def live_in_row(i, n, width, shift_bits, rows: ti.template(), kept: ti.template(), reach2_of_all):
         """Mask of the live entries of atom i, of one species."""
@@ -352,5 +369,5 @@ def moment_functions(terms: Terms, real: Any, term: Any, layout: int) -> AtomFun
 
     # Taichi's compiler makes no vector instructions of these loops: there they take a third longer.
     if layout == ATOM_MAJOR and terms.one_species and NAME == "quadrants":
-        return AtomFunctions(partials_in_runs, gather_in_runs)
-    return AtomFunctions(partials, gather)
+        return AtomFunctions(partials_in_runs, gather_in_runs, other_end)
+    return AtomFunctions(partials, gather, other_end)

@@ -10,7 +10,9 @@ import numpy as np
 
 from taichimd.core.arrays import Array
 from taichimd.core.errors import AnalysisError
+from taichimd.core.units import KB
 from taichimd.estimators.blocks import block_note
+from taichimd.estimators.green_kubo import GreenKubo, integrate, positive
 from taichimd.estimators.series import Mean, mean_of
 
 MARGIN = 0.15
@@ -19,6 +21,44 @@ FEWEST = 3
 """Bins of a line."""
 _UNEQUAL = 0.05
 """Share of the heat flow by which source and sink may differ, whatever the errors are."""
+
+
+def equilibrium_conductance(
+    flows: list[Array], dt: float, temperature: float, window: float, plateau: tuple[float, float]
+) -> GreenKubo:
+    """Conductance of an interface in equilibrium: 1/(k_B T^2) times the integral of <Q(0) Q(t)>.
+
+    With baths at both ends this is the conductance from bath to bath. In a closed system the integral falls
+    behind its plateau, because Q is the change of the energy of a finite part: the plateau ends long before
+    the time in which the parts exchange their energy (`exchange_time`). The first maximum is no plateau.
+
+    Args:
+        flows: (samples,) Q of each run, eV per internal time.
+        dt: internal time between samples.
+        temperature: K.
+        window: longest correlation time, internal.
+        plateau: internal times between which the running integral is averaged.
+
+    Returns:
+        eV/(internal time K), of the whole interface.
+
+    Raises:
+        AnalysisError: wrong numbers, a window longer than a run, a plateau outside it.
+    """
+    positive(temperature=temperature)
+    factor = 1.0 / (KB * temperature**2)
+    return integrate([flow[:, None] for flow in flows], dt, window, factor, plateau)
+
+
+def exchange_time(conductance: float, atoms: tuple[int, int]) -> float:
+    """Time in which two parts of a closed system come to one temperature, C/G with 1/C = 1/C_A + 1/C_B.
+
+    Args:
+        conductance: between them, eV/(time K).
+        atoms: of the two parts, with the heat capacity 3 k_B of each atom of a classical harmonic crystal.
+    """
+    capacity = 3.0 * KB * atoms[0] * atoms[1] / (atoms[0] + atoms[1])
+    return capacity / conductance if conductance > 0.0 else np.inf
 
 
 @dataclass(frozen=True)

@@ -233,6 +233,16 @@ def growing(found: GreenKubo) -> bool:
     return bool(gain > SIGNIFICANT * found.gain.error and gain > NOTABLE * abs(found.running_mean.value[-1]))
 
 
+def scaled(found: GreenKubo, factor: float) -> GreenKubo:
+    """The same integral in another unit, `factor` times as large in numbers."""
+
+    def times(mean: Mean) -> Mean:
+        return replace(mean, value=mean.value * factor, error=mean.error * factor)
+
+    names = ("running", "running_mean", "channels", "mean", "gain")
+    return replace(found, **{name: times(getattr(found, name)) for name in names})
+
+
 def _rows(time: Array, plateau: tuple[float, float]) -> slice:
     step = time[1]
     first, last = round(plateau[0] / step), round(plateau[1] / step)

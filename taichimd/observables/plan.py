@@ -35,6 +35,7 @@ class Plan:
         lags: samples that the correlation window spans.
         r_max: angstrom, of the RDF. bins: of the RDF.
         bond_order: above which two atoms are of one molecule.
+        interface_of: names of two groups, such as "left>right".
         spectrum_axis: x, y or z. spectrum_of: names of groups. spectrum_lags: samples of the window.
         profile_axis: x, y or z. profile_bin: width of the bins of a profile, angstrom, about.
     """
@@ -54,6 +55,7 @@ class Plan:
     spectrum_axis: Literal["x", "y", "z"] = "x"
     spectrum_of: str = "all"
     spectrum_lags: int = 1
+    interface_of: str = ""
 
     @property
     def length(self) -> int:

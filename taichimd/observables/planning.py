@@ -65,6 +65,7 @@ def make_plan(
     bond_order: float = BOND_ORDER,
     profile: tuple[Any, float] = ("x", 5.0),
     spectrum: tuple[Any, str, float] = ("x", "all", 1000.0),
+    interface: str = "",
 ) -> Plan:
     """Plan the samples of a run.
 
@@ -82,6 +83,7 @@ def make_plan(
         bond_order: above which two atoms are of one molecule.
         profile: axis of a profile, and width of its bins, angstrom.
         spectrum: axis of a spectrum, names of its groups, and its window, fs.
+        interface: names of the groups between which heat flows, such as "left>right".
 
     Raises:
         SettingsError: a window that does not leave two time origins, or is shorter than a sample; too few
@@ -118,11 +120,16 @@ def make_plan(
         blocks -= 1
     if window is None:
         lags = max(1, samples // blocks // 2)
+    if "interface" in kinds and not interface:
+        raise SettingsError(
+            "observe = interface: also give two groups between which heat flows, such as "
+            '--interface-of "left>right"'
+        )
     axis, of, longest_time = spectrum
     spectral = _spectrum_lags(longest_time, interval, samples) if "spectrum" in kinds else 1
     return Plan(
         kinds, every, first_step, samples, interval / 1000.0, blocks, lags, r_max, bins, bond_order, *profile,
-        axis, of, spectral,
+        axis, of, spectral, interface,
     )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from taichimd.observables.angles import Angles
 from taichimd.observables.bonds import Bonds
 from taichimd.observables.flow import Flow
 from taichimd.observables.heat import Heat
+from taichimd.observables.interface import Interface
 from taichimd.observables.msd import Msd
 from taichimd.observables.observable import RunObservable, TrajectoryObservable
 from taichimd.observables.profile import Profile
@@ -14,7 +15,8 @@ from taichimd.observables.vacf import Vacf
 from taichimd.observables.viscosity import Viscosity
 
 OF_RUNS: dict[str, type[RunObservable]] = {
-    kind.name: kind for kind in (Rdf, Msd, Vacf, Heat, Viscosity, Species, Bonds, Flow, Profile, Spectrum)
+    kind.name: kind
+    for kind in (Rdf, Msd, Vacf, Heat, Viscosity, Species, Bonds, Flow, Profile, Spectrum, Interface)
 }
 """What a run can observe, by the words of `--observe`."""
 OF_TRAJECTORIES: dict[str, type[TrajectoryObservable]] = {

@@ -4,7 +4,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from taichimd.core.arrays import Array
 from taichimd.core.errors import SettingsError
@@ -17,6 +16,8 @@ from taichimd.io.analysis_files import curves
 from taichimd.observables.numbers import band, finding, plus_minus
 from taichimd.observables.observable import Result, RunObservable
 from taichimd.observables.observed_run import ObservedRun
+from taichimd.observables.sides import atoms_of, named, sides_of
+from taichimd.program.across import Between
 
 if TYPE_CHECKING:
     from taichimd.forcefields.base import ForceField
@@ -36,39 +37,27 @@ class Spectrum(RunObservable):
     name, tables, picture = "spectrum", ("spectrum", "spectrum_correlation"), "spectrum"
 
     def __init__(self, run: ObservedRun) -> None:
-        from taichimd.observables.samplers.spectrum import SpectrumSums, memory
+        from taichimd.observables.samplers.spectrum import SpectrumSums, cost
 
         super().__init__(run)
-        plan, n = run.plan, run.engine.n_atoms
+        plan = run.plan
         self._names = [one.strip() for one in plan.spectrum_of.split(",")]
-        groups = [self._atoms_of(name, n) for name in self._names]
+        pairs = {k: sides_of(run, name, "spectrum_of") for k, name in enumerate(self._names) if ">" in name}
+        self._interfaces = set(pairs)
+        groups = [
+            np.concatenate(pairs[k]) if k in pairs else atoms_of(run, name, "spectrum_of")
+            for k, name in enumerate(self._names)
+        ]
         entries = sum(len(one) for one in groups)
-        self._sums = SpectrumSums(groups, "xyz".index(plan.spectrum_axis), plan.spectrum_lags)
+        self._sums = SpectrumSums(
+            groups, "xyz".index(plan.spectrum_axis), plan.spectrum_lags,
+            {k: Between(run.engine, *sides) for k, sides in pairs.items()},
+        )  # fmt: skip
         self._found = np.full((plan.blocks, 3, plan.spectrum_lags, len(groups), 3), 0, object)
         # Pairs of samples of each lag and block.
         self._pairs = np.zeros((plan.blocks, plan.spectrum_lags), np.int64)
         run.samplers["spectrum"] = self
-        size, products = memory(entries, plan.spectrum_lags) / 2**20, entries * plan.spectrum_lags
-        run.notes.append(
-            f"spectrum: {plan.spectrum_lags} lags of {entries:,} atoms take {size:.3g} MB, and a sample "
-            f"{products:.3g} products of vectors"
-        )
-
-    def _atoms_of(self, name: str, n: int) -> NDArray[np.int64]:
-        engine = self.run.engine
-        if name != "all" and name not in self.run.groups:
-            known = ", ".join(["all", *self.run.groups])
-            raise SettingsError(f"spectrum_of: there is no group {name!r}; expected some of {known}")
-        atoms = np.arange(n) if name == "all" else self.run.groups[name]
-        for bath in engine.acting:
-            shared = np.intersect1d(atoms, bath.atoms)
-            if len(shared):
-                raise SettingsError(
-                    f"spectrum_of: {len(shared):,} atoms of the group {name} are in {bath.name}, where baths "
-                    "or forces act, and their heat current does not obey the spectrum; choose a group "
-                    "between them"
-                )
-        return np.asarray(atoms, np.int64)
+        run.notes.append(cost(entries, plan.spectrum_lags))
 
     @classmethod
     def check_forcefield(cls, forcefield: "ForceField") -> None:
@@ -132,7 +121,15 @@ class Spectrum(RunObservable):
         with np.errstate(invalid="ignore", divide="ignore"):
             each = sums[:, :2] / self._pairs[:, None, :, None, None]
             carried = sums[:, 2, 0, :, 0] / self._pairs[:, :1]
+        # What is carried through an interface is in its heat flow.
+        carried[:, sorted(self._interfaces)] = 0.0
         return each[:, 0], each[:, 1], carried
+
+    @property
+    def _unit(self) -> str:
+        """Of the picture's axis."""
+        units = {"eV/ps" if k in self._interfaces else "eV Å/ps" for k in range(len(self._names))}
+        return " or ".join(sorted(units, reverse=True))
 
     def result(self) -> Result:
         """Result of the run: spectra and correlations, errors from the blocks."""
@@ -143,7 +140,7 @@ class Spectrum(RunObservable):
         table: dict[str, Array] = {"frequency_THz": np.asarray(w / (2 * np.pi)), "w_rad_per_ps": w}
         series: dict[str, Array] = {"time_ps": time}
         result, lines = Result([table, series], [], []), {}
-        for k, name in enumerate(self._names):
+        for k, name in enumerate(named(one) for one in self._names):
             each = np.array(
                 [
                     spectrum(p, m, plan.interval)
@@ -157,6 +154,10 @@ class Spectrum(RunObservable):
             lines[name if name != "all" or len(self._names) > 1 else ""] = band(total)
             current, moving = plus[:, 0, k].sum(axis=-1), carried[:, k]
             found = with_note(mean_of(current), block_note(current))
+            if k in self._interfaces:
+                result.values[f"flow_{name}"] = finding(found.value, found.error, "eV/ps", note=found.note)
+                result.rows.append((f"heat flow {name}", f"{plus_minus(found)} eV/ps, the integral of J(w)"))
+                continue
             result.values[f"current_{name}"] = finding(found.value, found.error, "eV Å/ps", note=found.note)
             result.rows.append((f"current {name}", f"{plus_minus(found)} eV Å/ps, the integral of J(w)"))
             share = mean_of(moving)
@@ -173,7 +174,7 @@ class Spectrum(RunObservable):
                 x=table["frequency_THz"],
                 lines=lines,
                 x_label="frequency (THz)",
-                y_label="J (eV Å/ps/THz)",
+                y_label=f"J ({self._unit}/THz)",
             )
         )
         return result

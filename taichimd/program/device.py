@@ -102,6 +102,11 @@ class Device:
             self.settle()
 
     @property
+    def variant(self) -> Variant:
+        """What its kernels are compiled for."""
+        return self._variant
+
+    @property
     def outputs(self) -> tuple[Any, Any]:
         """Energies (n) and virials (9n), in spatial order, of the last forces."""
         return self._total.energy, self._total.virial

@@ -85,6 +85,7 @@ class Systems(NotCopied):
         device, state, baths, cells: of all.
         n_systems: how many. step: steps done. alive: numbers of those that continue. stopped: the others.
         shown: a row whose totals are shown in place of the present ones, or None.
+        across: interfaces whose heat flow is observed (`program.across`).
     """
 
     _fused = True  # False: the plain stepper (`program.steps.step`), for tests
@@ -173,6 +174,7 @@ class Systems(NotCopied):
         self._seen: dict[str, Any] = {}
         self.shown: Row | None = None
         self._row_room: RowRoom | None = None
+        self.across: list[Any] = []
         chosen = tuple(by_tuple(self.decomposition, one) for one in terms)
         outer = None if skin is None else float(skin)
         choice = Choice(bounds, chosen, self.backend, all_pairs, outer, batch=state.batch)

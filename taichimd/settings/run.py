@@ -231,7 +231,7 @@ class ObserveSettings(Settings, topic="observe"):
     quantities: types.Observables = setting(
         None,
         "Quantities to measure during the run, such as rdf,msd: any of rdf, msd, vacf, heat, viscosity, "
-        "species, bonds, flow, profile, spectrum; or none",
+        "species, bonds, flow, profile, spectrum, interface; or none",
         "observe",
     )
     every: types.Steps = setting(10, "Steps between samples", "observe_every")
@@ -243,7 +243,12 @@ class ObserveSettings(Settings, topic="observe"):
     profile_bin: types.Angstrom = setting(5.0, "Approximate width of the bins of the profile")
     spectrum_axis: Literal["x", "y", "z"] = setting("x", "Direction of the heat current of the spectrum")
     spectrum_of: types.GroupNames = setting(
-        "all", "Groups whose heat current has a spectrum: all, or names with commas"
+        "all",
+        "Groups whose heat current has a spectrum: all, or names with commas; left>right is the heat flow "
+        "from one group to another",
+    )
+    interface_of: types.GroupPair = setting(
+        "", 'Groups between which heat flows through an interface, such as "left>right"'
     )
     spectrum_window: types.Time = setting(
         "1ps", "Longest correlation time of the spectrum; its inverse is the resolution"

@@ -220,6 +220,7 @@ TwoTimes = Annotated[
 ]
 """Fs, or a text of two with units."""
 GroupNames = Annotated[str, Values("names of groups with commas between, or all", "names")]
+GroupPair = Annotated[str, Values("names of two groups with > between", "names")]
 Time = Annotated[str, Values(TIME_EXPECTED, "time")]
 Steps = Annotated[
     int,

@@ -22,6 +22,7 @@ from taichimd.estimators.spectra import (
 )
 from taichimd.io.analysis_files import read_table
 from taichimd.observables.planning import make_plan
+from taichimd.program.across import Between
 
 pytestmark = pytest.mark.once
 
@@ -117,13 +118,14 @@ def bar():
     return bulk("Si", cubic=True).repeat((4, 1, 1))
 
 
-GROUPS = {"left": "fx < 0.5", "some": "index 3 9 30"}
+GROUPS = {"left": "fx < 0.5", "right": "fx >= 0.5", "some": "index 3 9 30"}
 
 
 def observed(simulation, lags=4, samples=20):
     plan = make_plan(
-        ("heat", "spectrum"), 0, 2 * samples, 1.0, 2, None, spectrum=("y", "all,left,some", 2.0 * lags)
-    )
+        ("heat", "spectrum", "interface"), 0, 2 * samples, 1.0, 2, None,
+        spectrum=("y", "all,left,some,left>right", 2.0 * lags), interface="right>left",
+    )  # fmt: skip
     return Observations(simulation.engine, plan, simulation.groups)
 
 
@@ -133,7 +135,8 @@ def simulation():
 
 def test_sums_of_the_device_are_those_of_numpy_and_a_restart_has_the_same_bits():
     one = simulation()
-    found, work, speed = observed(one), [], []
+    found, work, speed, across = observed(one), [], [], []
+    flow = Between(one.engine, one.groups["left"], one.groups["right"])
 
     class Host:
         every = 2
@@ -141,27 +144,43 @@ def test_sums_of_the_device_are_those_of_numpy_and_a_restart_has_the_same_bits()
         def sample(self, of):
             work.append(of.engine.evaluate().virials[:, 1, :])
             speed.append(of.velocities())
+            flow.update()
+            across.append(flow.work.to_numpy().reshape(-1, 3))
 
     one.run(40, samplers=[found, Host()])
     spectra = found.observables["spectrum"]
     plus, minus, carried = spectra.correlations()
     pairs = spectra._pairs
     assert pairs.sum() == 21 + 20 + 19 + 18
-    w, v = np.array(work), np.array(speed)
+    w, v, q = np.array(work), np.array(speed), np.array(across)
     every = (plus * pairs[:, :, None, None]).sum(axis=0), (minus * pairs[:, :, None, None]).sum(axis=0)
-    for g, atoms in enumerate((np.arange(32), one.groups["left"], one.groups["some"])):
+    whole = np.arange(32)
+    for g, atoms in enumerate((whole, one.groups["left"], one.groups["some"], whole)):
+        of = w if g < 3 else q
         for lag in range(4):
-            forward = (w[: 21 - lag, atoms] * v[lag:, atoms]).sum(axis=(0, 1)) * PS
-            back = (v[: 21 - lag, atoms] * w[lag:, atoms]).sum(axis=(0, 1)) * PS
+            forward = (of[: 21 - lag, atoms] * v[lag:, atoms]).sum(axis=(0, 1)) * PS
+            back = (v[: 21 - lag, atoms] * of[lag:, atoms]).sum(axis=(0, 1)) * PS
             np.testing.assert_allclose(every[0][lag, g], forward, rtol=1e-6, atol=1e-5)
             np.testing.assert_allclose(every[1][lag, g], back, rtol=1e-6, atol=1e-5)
+    # What flows from left to right: K(0), and each sample; from right to left the opposite.
+    flows = (q * v).sum(axis=(1, 2))
+    assert every[0][0, 3].sum() == pytest.approx(flows.sum() * PS, rel=1e-6)
+    np.testing.assert_allclose(found.observables["interface"].series.rows(), -flows, rtol=1e-6, atol=1e-9)
+    assert carried[0, 3] == 0.0
     # K(0) of all atoms is the mean potential part of the heat current, and so is the integral of J(w).
     rows = found.observables["heat"].series.rows()
     assert every[0][0, 0].sum() / 21 == pytest.approx(rows[:, 1].mean() * PS, rel=1e-6)
     assert (carried[:, 0] * pairs[:, 0]).sum() / 21 == pytest.approx(
         rows[:, 4].mean() * PS, rel=1e-5, abs=1e-4
     )
-    table = found.found()["spectrum"].tables[0]
+    results = found.found()
+    table = results["spectrum"].tables[0]
+    mean = np.mean([p[0, 3].sum() for p in plus])
+    assert results["spectrum"].values["flow_left_to_right"].value == pytest.approx(mean)
+    assert integral(table["J_left_to_right"], 4, 0.002) == pytest.approx(mean, rel=1e-10)
+    assert results["interface"].values["flow_right_to_left"].value == pytest.approx(
+        -flows.mean() * PS, rel=1e-6
+    )
     k0 = np.mean([(p[0, 0]).sum() for p in plus])
     assert integral(table["J_all"], 4, 0.002) == pytest.approx(k0, rel=1e-10)
 
@@ -173,6 +192,8 @@ def test_sums_of_the_device_are_those_of_numpy_and_a_restart_has_the_same_bits()
     again.run(26, samplers=[rest])
     for mine, theirs in zip(rest.observables["spectrum"].correlations(), (plus, minus, carried), strict=True):
         np.testing.assert_array_equal(mine, theirs)
+    mine, theirs = (of.observables["interface"].series.rows() for of in (rest, found))
+    np.testing.assert_array_equal(mine, theirs)
 
 
 def test_what_has_no_spectrum_is_refused():
@@ -193,6 +214,16 @@ def test_what_has_no_spectrum_is_refused():
         SettingsError, match="2 atoms of the group left are in some, where baths or forces act"
     ):
         Observations(one.engine, plan, one.groups)
+    for of, message in (
+        ("left>left", "left and left share 16 atoms"),
+        ("left>", 'expected two groups, such as "left>right"'),
+        ("left>new", "there is no group 'new'"),
+    ):
+        plan = make_plan(("spectrum",), 0, 40, 1.0, 2, spectrum=("x", of, 8.0))
+        with pytest.raises(SettingsError, match=message):
+            Observations(one.engine, plan, one.groups)
+    with pytest.raises(SettingsError, match="also give two groups between which heat flows"):
+        make_plan(("interface",), 0, 40, 1.0, 2)
     coarse = make_plan(("spectrum",), 0, 900, 1.0, 60, spectrum=("x", "left", 120.0))
     far = simulation()
     far.run(30)

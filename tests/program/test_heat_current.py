@@ -9,6 +9,7 @@ from taichimd import TaichiMD, testing
 from taichimd.core.errors import StructureError
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.lammps.heat_flux import lammps_heat
+from taichimd.program.across import Between
 from taichimd.program.engine import Engine
 from taichimd.program.heat import heat_current
 
@@ -38,23 +39,34 @@ def thermal_cluster(forcefield, seed=0, n_side=3):
             return testing.with_velocities(Atoms(symbols, x), TEMPERATURE, seed=seed + 1)
 
 
-def energy_moment(engine, masses):
-    """sum_i r_i E_i, (3,), at the present positions and velocities."""
+def energy_moment(engine, masses, of=None):
+    """sum_i r_i E_i, (3,), at the present positions and velocities; `of` some atoms their sum_i E_i."""
     v = engine.velocities()
     energies = engine.evaluate().energies + 0.5 * masses * (v * v).sum(axis=1)
-    return energies @ engine.positions()
+    return energies @ engine.positions() if of is None else energies[of].sum()
 
 
 def moment_slope(engine, masses):
-    """d/dt sum_i r_i E_i along an NVE trajectory, and the engine's heat current at the same time."""
-    moments = []
+    """Along an NVE trajectory d/dt sum_i r_i E_i and the engine's heat current, each with a heat flow behind.
+
+    The flow is -dE_A/dt of the half A of the atoms, and that of `Between`.
+    """
+    n, moments = len(masses), []
+    half = np.arange(n) % 3 != 1
+    flow = None
+    if engine.forcefield.enumeration == "neighbours":
+        flow = Between(engine, np.flatnonzero(half), np.flatnonzero(~half))
     for k in range(9):
         if k:
             engine.advance(STRIDE, TIMESTEP)
+        moments.append([*energy_moment(engine, masses), -energy_moment(engine, masses, half)])
         if k == 4:
-            current = engine.heat_current()
-        moments.append(energy_moment(engine, masses))
-    return FIRST @ np.array(moments) / (STRIDE * TIMESTEP), current
+            current, between = engine.heat_current(), np.nan
+            if flow is not None:
+                flow.update()
+                between = (flow.work.to_numpy().reshape(n, 3) * engine.velocities()).sum()
+    slope = FIRST @ np.array(moments) / (STRIDE * TIMESTEP)
+    return slope[:3], current, slope[3], between
 
 
 BY_TUPLE = ["lj-mixture", "Si.sw", "SiO2_1990.vashishta", "SiC_1989.tersoff"]
@@ -65,12 +77,14 @@ BY_TUPLE = ["lj-mixture", "Si.sw", "SiO2_1990.vashishta", "SiC_1989.tersoff"]
     [*((name, "auto") for name in FORCEFIELDS), *((name, "tuple") for name in BY_TUPLE)],
 )
 def test_heat_current_is_the_slope_of_the_energy_moment(name, decomposition):
-    """The definition, in an isolated cluster."""
+    """The definition, in an isolated cluster; the heat flow between two sets of atoms likewise."""
     forcefield = FORCEFIELDS[name]()
     atoms = thermal_cluster(forcefield)
     engine = Engine(atoms, forcefield, decomposition=decomposition)
-    slope, current = moment_slope(engine, atoms.get_masses())
+    slope, current, lost, between = moment_slope(engine, atoms.get_masses())
     size = np.linalg.norm(current.total)
+    if name != "lj-all-pairs":
+        assert between == pytest.approx(lost, rel=1e-7)
     for part in current:
         assert np.linalg.norm(part) > 0.01 * size, "both parts must matter, or the test would not see them"
     assert np.linalg.norm(slope - current.total) < 1e-7 * size

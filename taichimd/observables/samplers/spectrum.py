@@ -5,8 +5,10 @@ e.W_i(0) . v_i(t) and, for negative times, v_i(0) . e.W_i(t) for each lag, group
 are fixed-point (`fixed_point`): the order of atoms and threads changes no bit.
 """
 
+from collections.abc import Mapping
 from functools import cache
 from math import floor, log2
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -14,9 +16,11 @@ from numpy.typing import NDArray
 
 from taichimd.core.arguments import ArrayField, Bundle, Number, kernel, types_of
 from taichimd.core.errors import AnalysisError
+from taichimd.core.memory import array, require
 from taichimd.core.runtime import literals, ti
 from taichimd.core.saved import saved_array
 from taichimd.observables.samplers.fixed_point import DRAIN, LIMIT, PIECE, fixed
+from taichimd.program.across import WORK, Between
 from taichimd.program.totals import LABORATORY, Centre
 from taichimd.system.state import LEAST_INVERSE_MASS, Atoms, State
 
@@ -112,9 +116,35 @@ def _correlating(real: Any) -> Any:
     return correlate
 
 
+@cache
+def _keeping_across(real: Any) -> Any:
+    """Kernel: put what drives heat through an interface in the place of virials, for some entries."""
+
+    @kernel(
+        types_of(real), atoms=Atoms.only("n"), of=Rings, across=WORK,
+        first=Number("i32", "where the atoms of the system begin"), begin=Number("i32", "first of the entries"),
+        end=Number("i32", "behind the last"),
+    )  # fmt: skip
+    def keep_across(atoms, of, across, first, begin, end):
+        for entry in range(begin, end):
+            for c in ti.static(range(3)):
+                of.work[3 * (of.slot * of.entries + entry) + c] = across[3 * (first + of.atom[entry]) + c]
+
+    return keep_across
+
+
 def memory(entries: int, lags: int) -> int:
     """Bytes of the rings on the device."""
     return 2 * 3 * 8 * entries * lags
+
+
+def cost(entries: int, lags: int) -> str:
+    """Memory and work of a spectrum, in words."""
+    size, products = memory(entries, lags) / 2**20, entries * lags
+    return (
+        f"spectrum: {lags} lags of {entries:,} atoms take {size:.3g} MB, and a sample {products:.3g} products "
+        "of vectors"
+    )
 
 
 class SpectrumSums:
@@ -124,12 +154,22 @@ class SpectrumSums:
         groups: atoms of each group, user's numbers; an atom may be in several.
         axis: of the heat current, 0, 1 or 2.
         lags: of the window, N: times 0 to N - 1.
+        between: by the number of a group, the heat flow through an interface, which takes the place of the
+            heat current.
 
     Raises:
         AnalysisError: more than 2^31 numbers.
     """
 
-    def __init__(self, groups: list[NDArray[np.int64]], axis: int, lags: int) -> None:
+    def __init__(
+        self,
+        groups: list[NDArray[np.int64]],
+        axis: int,
+        lags: int,
+        between: Mapping[int, Between] = MappingProxyType({}),
+    ) -> None:
+        ends = np.cumsum([len(one) for one in groups]).tolist()
+        self._between = [(flow, ends[g] - len(groups[g]), ends[g]) for g, flow in between.items()]
         atoms = np.concatenate(groups).astype(np.int32)
         self._entries, self._lags, self._groups = len(atoms), lags, len(groups)
         if 3 * lags * len(atoms) >= 2**31:
@@ -140,7 +180,11 @@ class SpectrumSums:
         limit = float(LIMIT // (len(atoms) * DRAIN))
         self._scale = 2.0 ** floor(log2(limit / LARGEST))
         self._size = 9 * lags * len(groups)
-        self._rings = [ti.ndarray(ti.f64, 3 * lags * len(atoms)) for _ in range(2)]
+        what = f"the samples of a spectrum, {lags} lags of {len(atoms):,} atoms"
+        cure = "shorten the window (spectrum_window), or take fewer atoms (spectrum_of)"
+        size = memory(len(atoms), lags)
+        require(size, 3 * lags * len(atoms), what, cure)
+        self._rings = [array(ti.f64, 3 * lags * len(atoms), what, size, cure) for _ in range(2)]
         self._sums, self._overflow = ti.ndarray(ti.i64, self._size), ti.ndarray(ti.i32, 1)
         self._atom, self._group_of = ti.ndarray(ti.i32, len(atoms)), ti.ndarray(ti.i32, len(atoms))
         self._atom.from_numpy(atoms)
@@ -174,6 +218,9 @@ class SpectrumSums:
         )
         with literals(ti.f64):
             _keeping(state.real)(state, rings)
+            for flow, begin, end in self._between:
+                flow.update()
+                _keeping_across(state.real)(state, rings, flow.work, flow.first, begin, end)
             _correlating(state.real)(state, rings)
         self.taken += 1
         self._waiting += 1
