@@ -1,4 +1,4 @@
-"""Groups of atoms whose heat is observed, and pairs of groups such as "left>right" with an interface between."""
+"""Groups of atoms whose heat is observed, and pairs of groups with an interface between, "left>right"."""
 
 import numpy as np
 from numpy.typing import NDArray

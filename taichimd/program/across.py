@@ -3,10 +3,8 @@
     Q_AB = sum over A of g_i.v_i - sum over B of g_j.v_j,
     g_i = sum over j in B of dU_j/dr_ji,   g_j = sum over i in A of dU_i/dr_ij
 
-This is the virial W_i with r_ij replaced by 1 for pairs across the interface. Of all atoms in two sets, Q_AB is
--dE_A/dt, E_A being potential and kinetic energies of the atoms in A: Z. Fan et al., Phys. Rev. B 92, 094301
-(2015). Kernels run after an evaluation, whose lists, partial forces and sums over neighbours they read. Sums are
-those of `enumerate.reproducible_sum`, so neither lists nor threads change a bit.
+If A and B are all atoms, Q_AB is -dE_A/dt, where E_A is the potential and kinetic energy of the atoms in A:
+Z. Fan et al., Phys. Rev. B 92, 094301 (2015). Kernels run after an evaluation (`enumerate.across`).
 """
 
 from functools import cache
@@ -15,19 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from taichimd.core.arguments import ArrayField, Number, device_helper, kernel
+from taichimd.core.arguments import ArrayField, Number, kernel
 from taichimd.core.errors import PropertyError
-from taichimd.core.runtime import computed_in, ti
-from taichimd.enumerate.access import access
-from taichimd.enumerate.gather import gather_functions
-from taichimd.enumerate.live import following
-from taichimd.enumerate.moments import moment_functions
+from taichimd.core.runtime import ti
+from taichimd.enumerate.across import across_functions
 from taichimd.enumerate.near_sides import Limits
-from taichimd.enumerate.passes import OfAtom
-from taichimd.enumerate.reproducible_sum import empty_sums, total_of, with_term
-from taichimd.enumerate.terms import PAIR_FORCES, Triples
-from taichimd.neighbours.entries import neighbour
-from taichimd.neighbours.rows import body_layout, row_layout, slot
+from taichimd.enumerate.reproducible_sum import empty_sums, total_of
+from taichimd.enumerate.terms import Triples
 from taichimd.program.compiled import compiled_groups, only, step_view
 from taichimd.program.system import System
 from taichimd.program.systems import Systems
@@ -134,11 +126,11 @@ def across_kernel(variant: Variant, k: int, triple: Any, n_triples: int) -> Any:
     """
     group, views = variant.groups[k], compiled_groups(variant).views
     its = tuple(one.arguments for one in variant.groups)
-    adders = _adders(variant, group, triple)
+    adders = across_functions(group, variant.real, variant.term, variant.backend, triple)
 
     @kernel(
-        variant.types, system=variant.system(groups=only(k, its), bath=None, cells=None), side=SIDE, work=WORK,
-        nu=NU, limits=Limits, begins=Number("i32", "1 if `work` begins here"),
+        variant.types, system=variant.system(groups=only(k, its), bath=None, cells=None), side=SIDE,
+        work=WORK, nu=NU, limits=Limits, begins=Number("i32", "1 if `work` begins here"),
     )  # fmt: skip
     def add(system, side, work, nu, limits, begins):
         s = step_view(system, views(system, system.atoms.n))
@@ -155,129 +147,5 @@ def across_kernel(variant: Variant, k: int, triple: Any, n_triples: int) -> Any:
                     work[3 * own + c] = found
                 else:
                     work[3 * own + c] += found
-
-    return add
-
-
-def _adders(variant: Variant, group: Any, triple: Any) -> list[Any]:
-    """Device functions `(i, me, group, side, nu, limits, sums)`, which add to -g or g of atom i."""
-    real, term, backend, terms = variant.real, variant.term, variant.backend, group.terms
-    if triple is not None:
-        return [_of_triples(triple, terms, row_layout(backend))]
-    if terms.passes is not None:
-        return _of_passes(terms, term, body_layout(backend))
-    separate = group.pairs_after_bodies
-    of_pairs, of_bodies = terms.separate if separate else (terms, terms)
-    found = []
-    if terms.many_body:
-        functions = moment_functions if group.in_moments else gather_functions
-        found.append(_of_bodies(functions(of_bodies, real, term, body_layout(backend)), body_layout(backend)))
-    if of_pairs.pair and (separate or not terms.many_body):
-        found.append(_of_pairs(of_pairs, term, row_layout(backend)))
-    return found
-
-
-@ti.func
-def _opposite(j, me, g: ti.template(), side: ti.template()):
-    """Whether atom j is on the other side."""
-    return side[g.ident[j]] * me < 0
-
-
-def _of_bodies(atom: Any, layout: int) -> Any:
-    @ti.func
-    def add(i, me, g: ti.template(), side: ti.template(), nu: ti.template(), limits: ti.template(),
-            sums: ti.template()):  # fmt: skip
-        rows, n, width, shift_bits = g.near, g.n, g.near.width, g.near.shift_bits
-        mask, m = g.kept.live[i], rows.count[i]
-        s = following(mask, 0, m)
-        while s < m:
-            j = neighbour(rows.entries[slot(i, s, n, width, layout)], shift_bits)
-            if _opposite(j, me, g, side):
-                theirs = atom.other_end(i, s, n, width, shift_bits, rows, g.kept)
-                for c in ti.static(range(3)):
-                    with_term(sums, 3, c, theirs[c])
-            s = following(mask, s + 1, m)
-
-    return add
-
-
-def _of_pairs(terms: Any, term: Any, layout: int) -> Any:
-    look, pair = access(terms, term, layout), terms.pair
-
-    @computed_in(term)
-    def add(i, me, g: ti.template(), side: ti.template(), nu: ti.template(), limits: ti.template(),
-            sums: ti.template()):  # fmt: skip
-        rows, n, width, shift_bits = g.verlet, g.n, g.verlet.width, g.verlet.shift_bits
-        x, a = rows.pos[i], look.kind_of(rows.kind, i)
-        shared = look.read_pair(g.kept.pair_table, 0)
-        for s in range(rows.count[i]):
-            d, r2, b = look.visit(i, s, x, n, width, shift_bits, rows)
-            p = look.pair_parameters(g.kept.pair_table, shared, a, b)
-            if r2 < p.cutoff * p.cutoff:
-                if _opposite(look.neighbour_of(i, s, n, width, shift_bits, rows), me, g, side):
-                    _, w = pair.function(r2, p)
-                    for c in ti.static(range(3)):
-                        with_term(sums, 3, c, (-0.5 * w) * d[c])
-
-    return add
-
-
-def _of_passes(terms: Any, term: Any, layout: int) -> list[Any]:
-    program = terms.passes.function
-    names, count, look = program.arrays, len(program.arrays), access(terms, term, layout)
-    function = next((one.function for one in program.passes if one.kind == PAIR_FORCES), None)
-    if function is None:
-        return []
-
-    @device_helper
-    def of_atom(values: Any) -> OfAtom:
-        return OfAtom(**dict(zip(names, values, strict=True)))
-
-    @computed_in(term)
-    def add(i, me, g: ti.template(), side: ti.template(), nu: ti.template(), limits: ti.template(),
-            sums: ti.template()):  # fmt: skip
-        rows, n, width, shift_bits = g.near, g.n, g.near.width, g.near.shift_bits
-        x, a = rows.pos[i], look.kind_of(rows.kind, i)
-        mine = [ti.cast(g.own[k][i], term) for k in ti.static(range(count))]
-        shared = look.read_pair(g.kept.pair_table, 0)
-        for s in range(rows.count[i]):
-            d, r2, b = look.visit(i, s, x, n, width, shift_bits, rows)
-            p = look.pair_parameters(g.kept.pair_table, shared, a, b)
-            if r2 < p.cutoff * p.cutoff:
-                j = look.neighbour_of(i, s, n, width, shift_bits, rows)
-                if _opposite(j, me, g, side):
-                    theirs = [ti.cast(g.own[k][j], term) for k in ti.static(range(count))]
-                    r = ti.sqrt(r2)
-                    _, _, to_theirs = function(r, p, of_atom(mine), of_atom(theirs))
-                    for c in ti.static(range(3)):
-                        with_term(sums, 3, c, -(to_theirs / r) * d[c])
-
-    return [add]
-
-
-def _of_triples(triple: Any, terms: Any, layout: int) -> Any:
-    """Each atom has a third of the energy of a triple: dU_j/dr_ji is -f_i/3."""
-    look, n_kinds = access(terms, ti.f64, layout), terms.n_kinds
-
-    @computed_in(ti.f64)
-    def add(i, me, g: ti.template(), side: ti.template(), nu: ti.template(), limits: ti.template(),
-            sums: ti.template()):  # fmt: skip
-        rows, n, width, shift_bits = g.near, g.n, g.near.width, g.near.shift_bits
-        x, a = rows.pos[i], look.kind_of(rows.kind, i)
-        for s in range(rows.count[i]):
-            d, d2, b = look.visit(i, s, x, n, width, shift_bits, rows)
-            if d2 < limits.side2:
-                j = look.neighbour_of(i, s, n, width, shift_bits, rows)
-                for t in range(s + 1, rows.count[i]):
-                    e, e2, c = look.visit(i, t, x, n, width, shift_bits, rows)
-                    f2 = (e - d).dot(e - d)
-                    if e2 < limits.side2 and f2 < limits.side2 and d2 * e2 * f2 < limits.product2:
-                        other = look.neighbour_of(i, t, n, width, shift_bits, rows)
-                        many = ti.cast(_opposite(j, me, g, side), ti.i32)
-                        many += ti.cast(_opposite(other, me, g, side), ti.i32)
-                        if many > 0:
-                            _, f = triple(d, e, d2, e2, f2, nu[(a * n_kinds + b) * n_kinds + c])
-                            for q in ti.static(range(3)):
-                                with_term(sums, 3, q, (-many / 3.0) * f[q])
 
     return add

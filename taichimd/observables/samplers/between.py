@@ -23,11 +23,11 @@ def _adding(real: Any) -> Any:
     """Kernel: add the work of all atoms of a system to one sum."""
 
     @kernel(
-        types_of(real), atoms=Atoms.only("n", "vel"), sorted_of=ArrayField("i32", "n", "place of each number"),
+        types_of(real), atoms=Atoms.only("n", "vel"), sorted_of=ArrayField("i32", "n", "place of a number"),
         across=WORK, first=Number("i32", "where the atoms of the system begin"),
         velocity=Number("double_vec", "velocities count relative to this one"),
         slot=Number("i32", "of the sample"), scale=Number("f64", "by which terms are multiplied"),
-        limit=Number("f64", "largest scaled term"), sums=ArrayField("i64", "DRAIN", "heat flow of each sample"),
+        limit=Number("f64", "largest scaled term"), sums=ArrayField("i64", "DRAIN", "heat flow of samples"),
         overflow=ArrayField("i32", "1", "1 if a term was larger"),
     )  # fmt: skip
     def add(atoms, sorted_of, across, first, velocity, slot, scale, limit, sums, overflow):
@@ -83,8 +83,8 @@ class BetweenSeries:
     def _drain(self) -> None:
         if self._overflow.to_numpy()[0]:
             raise AnalysisError(
-                f"an atom does work of more than {LARGEST:g} eV per internal time across the interface, or the "
-                "work is not finite: the run has diverged; try a shorter time step"
+                f"an atom does more than {LARGEST:g} eV per internal time across the interface, or its work is "
+                "not finite: the run has diverged; try a shorter time step"
             )
         self._found += (self._sums.to_numpy()[: self._waiting] / self._scale).tolist()
         self._sums.fill(0)

@@ -122,8 +122,8 @@ def _keeping_across(real: Any) -> Any:
 
     @kernel(
         types_of(real), atoms=Atoms.only("n"), of=Rings, across=WORK,
-        first=Number("i32", "where the atoms of the system begin"), begin=Number("i32", "first of the entries"),
-        end=Number("i32", "behind the last"),
+        first=Number("i32", "where the atoms of the system begin"),
+        begin=Number("i32", "first of the entries"), end=Number("i32", "behind the last"),
     )  # fmt: skip
     def keep_across(atoms, of, across, first, begin, end):
         for entry in range(begin, end):
@@ -142,8 +142,8 @@ def cost(entries: int, lags: int) -> str:
     """Memory and work of a spectrum, in words."""
     size, products = memory(entries, lags) / 2**20, entries * lags
     return (
-        f"spectrum: {lags} lags of {entries:,} atoms take {size:.3g} MB, and a sample {products:.3g} products "
-        "of vectors"
+        f"spectrum: {lags} lags of {entries:,} atoms take {size:.3g} MB, and a sample {products:.3g} "
+        "products of vectors"
     )
 
 

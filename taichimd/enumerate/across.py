@@ -1,0 +1,162 @@
+"""What the energies of atoms on one side of an interface do to atoms on the other side.
+
+Of atom i this is the sum of dU_j/dr_ji over neighbours j on the other side: the virial W_i with r_ij replaced
+by 1. The functions read lists, partial forces and sums over neighbours that an evaluation has left. `side` is 1
+or -1 of the atoms of the two sides, by the user's numbers, and 0 of all others; `me` is that of atom i. Sums
+are those of `reproducible_sum`, so neither lists nor threads change a bit.
+"""
+
+from typing import Any
+
+from taichimd.core.arguments import device_helper
+from taichimd.core.runtime import computed_in, ti
+from taichimd.enumerate.access import access
+from taichimd.enumerate.gather import gather_functions
+from taichimd.enumerate.group import Group
+from taichimd.enumerate.live import following
+from taichimd.enumerate.moments import moment_functions
+from taichimd.enumerate.passes import OfAtom
+from taichimd.enumerate.reproducible_sum import with_term
+from taichimd.enumerate.terms import PAIR_FORCES
+from taichimd.neighbours.entries import neighbour
+from taichimd.neighbours.rows import body_layout, row_layout, slot
+
+
+def across_functions(group: Group, real: Any, term: Any, backend: str, triple: Any) -> list[Any]:
+    """Device functions `(i, me, group, side, nu, limits, sums)`: each adds sum_j dU_j/dr_ji of its terms.
+
+    Args:
+        group: whose near lists are fit, and whose terms have left what they keep.
+        real: ti.f64 or ti.f32, of the atoms.
+        term: likewise, of what is computed from distances.
+        backend: "cuda" or "cpu".
+        triple: of a sum over triples, its function; else None.
+    """
+    terms = group.terms
+    if triple is not None:
+        return [_of_triples(triple, terms, row_layout(backend))]
+    if terms.passes is not None:
+        return _of_passes(terms, term, body_layout(backend))
+    separate = group.pairs_after_bodies
+    of_pairs, of_bodies = terms.separate if separate else (terms, terms)
+    found = []
+    if terms.many_body:
+        functions = moment_functions if group.in_moments else gather_functions
+        found.append(_of_bodies(functions(of_bodies, real, term, body_layout(backend)), body_layout(backend)))
+    if of_pairs.pair and (separate or not terms.many_body):
+        found.append(_of_pairs(of_pairs, term, row_layout(backend)))
+    return found
+
+
+@ti.func
+def _opposite(j, me, g: ti.template(), side: ti.template()):
+    """Whether atom j is on the other side."""
+    return side[g.ident[j]] * me < 0
+
+
+def _of_bodies(atom: Any, layout: int) -> Any:
+    @ti.func
+    def add(
+        i, me, g: ti.template(), side: ti.template(), nu: ti.template(), limits: ti.template(),
+        sums: ti.template()
+    ):  # fmt: skip
+        rows, n, width, shift_bits = g.near, g.n, g.near.width, g.near.shift_bits
+        mask, m = g.kept.live[i], rows.count[i]
+        s = following(mask, 0, m)
+        while s < m:
+            j = neighbour(rows.entries[slot(i, s, n, width, layout)], shift_bits)
+            if _opposite(j, me, g, side):
+                theirs = atom.other_end(i, s, n, width, shift_bits, rows, g.kept)
+                for c in ti.static(range(3)):
+                    with_term(sums, 3, c, theirs[c])
+            s = following(mask, s + 1, m)
+
+    return add
+
+
+def _of_pairs(terms: Any, term: Any, layout: int) -> Any:
+    look, pair = access(terms, term, layout), terms.pair
+
+    @computed_in(term)
+    def add(
+        i, me, g: ti.template(), side: ti.template(), nu: ti.template(), limits: ti.template(),
+        sums: ti.template()
+    ):  # fmt: skip
+        rows, n, width, shift_bits = g.verlet, g.n, g.verlet.width, g.verlet.shift_bits
+        x, a = rows.pos[i], look.kind_of(rows.kind, i)
+        shared = look.read_pair(g.kept.pair_table, 0)
+        for s in range(rows.count[i]):
+            d, r2, b = look.visit(i, s, x, n, width, shift_bits, rows)
+            p = look.pair_parameters(g.kept.pair_table, shared, a, b)
+            if r2 < p.cutoff * p.cutoff:
+                if _opposite(look.neighbour_of(i, s, n, width, shift_bits, rows), me, g, side):
+                    _, w = pair.function(r2, p)
+                    for c in ti.static(range(3)):
+                        with_term(sums, 3, c, (-0.5 * w) * d[c])
+
+    return add
+
+
+def _of_passes(terms: Any, term: Any, layout: int) -> list[Any]:
+    program = terms.passes.function
+    names, count, look = program.arrays, len(program.arrays), access(terms, term, layout)
+    function = next((one.function for one in program.passes if one.kind == PAIR_FORCES), None)
+    if function is None:
+        return []
+
+    @device_helper
+    def of_atom(values: Any) -> OfAtom:
+        return OfAtom(**dict(zip(names, values, strict=True)))
+
+    @computed_in(term)
+    def add(
+        i, me, g: ti.template(), side: ti.template(), nu: ti.template(), limits: ti.template(),
+        sums: ti.template()
+    ):  # fmt: skip
+        rows, n, width, shift_bits = g.near, g.n, g.near.width, g.near.shift_bits
+        x, a = rows.pos[i], look.kind_of(rows.kind, i)
+        mine = [ti.cast(g.own[k][i], term) for k in ti.static(range(count))]
+        shared = look.read_pair(g.kept.pair_table, 0)
+        for s in range(rows.count[i]):
+            d, r2, b = look.visit(i, s, x, n, width, shift_bits, rows)
+            p = look.pair_parameters(g.kept.pair_table, shared, a, b)
+            if r2 < p.cutoff * p.cutoff:
+                j = look.neighbour_of(i, s, n, width, shift_bits, rows)
+                if _opposite(j, me, g, side):
+                    theirs = [ti.cast(g.own[k][j], term) for k in ti.static(range(count))]
+                    r = ti.sqrt(r2)
+                    _, _, to_theirs = function(r, p, of_atom(mine), of_atom(theirs))
+                    for c in ti.static(range(3)):
+                        with_term(sums, 3, c, -(to_theirs / r) * d[c])
+
+    return [add]
+
+
+def _of_triples(triple: Any, terms: Any, layout: int) -> Any:
+    """Each atom has a third of the energy of a triple: dU_j/dr_ji is -f_i/3."""
+    look, n_kinds = access(terms, ti.f64, layout), terms.n_kinds
+
+    @computed_in(ti.f64)
+    def add(
+        i, me, g: ti.template(), side: ti.template(), nu: ti.template(), limits: ti.template(),
+        sums: ti.template()
+    ):  # fmt: skip
+        rows, n, width, shift_bits = g.near, g.n, g.near.width, g.near.shift_bits
+        x, a = rows.pos[i], look.kind_of(rows.kind, i)
+        for s in range(rows.count[i]):
+            d, d2, b = look.visit(i, s, x, n, width, shift_bits, rows)
+            if d2 < limits.side2:
+                j = look.neighbour_of(i, s, n, width, shift_bits, rows)
+                for t in range(s + 1, rows.count[i]):
+                    e, e2, c = look.visit(i, t, x, n, width, shift_bits, rows)
+                    f2 = (e - d).dot(e - d)
+                    if e2 < limits.side2 and f2 < limits.side2 and d2 * e2 * f2 < limits.product2:
+                        other = look.neighbour_of(i, t, n, width, shift_bits, rows)
+                        many = ti.cast(_opposite(j, me, g, side), ti.i32)
+                        many += ti.cast(_opposite(other, me, g, side), ti.i32)
+                        if many > 0:
+                            _, f = triple(d, e, d2, e2, f2, nu[(a * n_kinds + b) * n_kinds + c])
+                            for q in ti.static(range(3)):
+                                with_term(sums, 3, q, (-many / 3.0) * f[q])
+
+    return add
