@@ -17,7 +17,7 @@ def parameter(one: Setting, kind: Any = None) -> Any:
     """What typer must know of a setting, whose text becomes a `kind`; None: that of the setting."""
     if one.option == "structure":
         return typer.Argument(help=one.help, show_default=False)
-    names = [f"--{one.option}"] if one.values.option is bool else []
+    names = [f"--{one.option.replace('_', '-')}"] if one.values.option is bool else []
     return typer.Option(
         *names,
         help=one.help,

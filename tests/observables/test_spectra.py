@@ -214,6 +214,7 @@ def test_what_has_no_spectrum_is_refused():
         SettingsError, match="2 atoms of the group left are in some, where baths or forces act"
     ):
         Observations(one.engine, plan, one.groups)
+    far = simulation()
     for of, message in (
         ("left>left", "left and left share 16 atoms"),
         ("left>", 'expected two groups, such as "left>right"'),
@@ -221,11 +222,10 @@ def test_what_has_no_spectrum_is_refused():
     ):
         plan = make_plan(("spectrum",), 0, 40, 1.0, 2, spectrum=("x", of, 8.0))
         with pytest.raises(SettingsError, match=message):
-            Observations(one.engine, plan, one.groups)
+            Observations(far.engine, plan, far.groups)
     with pytest.raises(SettingsError, match="also give two groups between which heat flows"):
         make_plan(("interface",), 0, 40, 1.0, 2)
     coarse = make_plan(("spectrum",), 0, 900, 1.0, 60, spectrum=("x", "left", 120.0))
-    far = simulation()
     far.run(30)
     with pytest.raises(
         SettingsError, match=r"samples 60 fs apart resolve frequencies up to 8\.33 THz, and atoms"

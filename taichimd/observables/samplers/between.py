@@ -83,8 +83,8 @@ class BetweenSeries:
     def _drain(self) -> None:
         if self._overflow.to_numpy()[0]:
             raise AnalysisError(
-                f"an atom does more than {LARGEST:g} eV per internal time across the interface, or its work is "
-                "not finite: the run has diverged; try a shorter time step"
+                f"an atom does more than {LARGEST:g} eV per internal time across the interface, or its work "
+                "is not finite: the run has diverged; try a shorter time step"
             )
         self._found += (self._sums.to_numpy()[: self._waiting] / self._scale).tolist()
         self._sums.fill(0)
