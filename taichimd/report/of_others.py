@@ -196,12 +196,17 @@ def conductivity_part(name: str, folder: Path, report: Mapping[str, Any]) -> Par
     """A conductivity of `taichimd kappa`; arguments as of `run_part`, with kappa.json."""
     from taichimd.transport.settings import KappaSettings
 
-    settings, kappa = report["settings"], report["kappa_W_per_mK"]
+    settings = report["settings"]
+    across = settings.get("method") == "interface"
+    kappa = report["conductance_MW_per_m2K" if across else "kappa_W_per_mK"]
+    what, unit = ("conductance of an interface", "MW/(m² K)") if across else (
+        "thermal conductivity", "W/(m K)"
+    )  # fmt: skip
     potential, n_atoms = report.get("potential", {}), report["n_atoms"]
-    method = {"green-kubo": "Green-Kubo", "nemd": "NEMD"}.get(str(settings.get("method")), "HNEMD")
+    method = {"hnemd": "HNEMD", "nemd": "NEMD"}.get(str(settings.get("method")), "Green-Kubo")
     at = f"{n_atoms:,} atoms at {settings['temperature']:g} K"
     status = f"{report['runs']} of {settings['runs']} runs finished"
-    part = Part(name, "thermal conductivity", f"{at}, {potential.get('name', '')}", status)
+    part = Part(name, what, f"{at}, {potential.get('name', '')}", status)
     part.settings, part.versions = dict(settings), report.get("versions", {})
     part.notes = [str(note) for note in report.get("notes", [])]
     equilibrated, sampled = (f"{settings[key] / 1000:g} ps" for key in ("equilibrate", "time"))
@@ -212,7 +217,7 @@ def conductivity_part(name: str, folder: Path, report: Mapping[str, Any]) -> Par
         ("runs", f"{report['runs']} of {equilibrated} of equilibration and {sampled}"),
         ("time step", f"{settings['timestep']:g} fs"),
     ]
-    part.observed = observed_rows({"thermal conductivity": {**kappa, "unit": "W/(m K)"}})
+    part.observed = observed_rows({what: {**kappa, "unit": unit}})
     directions = report.get("directions", {})
     along = zip("xyz", directions.get("value") or [], directions.get("error") or [], strict=False)
     for axis, value, error in along:
@@ -221,10 +226,10 @@ def conductivity_part(name: str, folder: Path, report: Mapping[str, Any]) -> Par
     temperature = report["temperature_K"]
     mean = mean_text({"mean": temperature["value"], "error": temperature.get("error")}, ".1f")
     part.results = [
-        ("thermal conductivity", part.observed[0][1]),
+        (what, part.observed[0][1]),
         ("error", str(report.get("error_is", "-"))),
         ("temperature", f"{mean} K"),
-        ("volume", f"{report['volume_A3']:.8g} Å³"),
+        *([] if across else [("volume", f"{report['volume_A3']:.8g} Å³")]),
     ]
     if plateau := report.get("plateau_ps"):
         part.results.append(("read off", f"from {plateau[0]:g} to {plateau[1]:g} ps"))
@@ -247,7 +252,8 @@ def conductivity_part(name: str, folder: Path, report: Mapping[str, Any]) -> Par
     }[method]
     current = f", with the heat current of many-body potentials{cite(keys)}" if keys else ""
     part.method = (
-        f"The thermal conductivity of {at} was computed with {program_of(part)} by the {method} method"
+        f"The {what} {f'in a system of {at}' if across else f'of {at}'} was computed with "
+        f"{program_of(part)} by the {method} method"
         f"{current}. {of_potential} {_runs_were(report['runs'])} equilibrated for {equilibrated} with "
         f"Langevin dynamics{cite(['leimkuhler2013'])} and sampled for {sampled} {how}, with velocity "
         f"Verlet{cite(['swope1982'])} and a time step of {settings['timestep']:g} fs. "

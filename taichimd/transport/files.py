@@ -16,21 +16,30 @@ from taichimd.io.report import circumstances, write_report
 from taichimd.observables.green_kubo import green_kubo_result
 from taichimd.observables.numbers import band, finding, never_negative, plus_minus
 from taichimd.observables.observable import Result
+from taichimd.transport.boundary_files import boundary_result, details_of_boundary
 from taichimd.transport.kappa import Kappa
 from taichimd.transport.nemd_files import details_of, nemd_result
 from taichimd.transport.settings import KappaSettings
-from taichimd.transport.spectra_files import add_spectra
+from taichimd.transport.spectra_files import add_free_paths, add_interfaces, add_spectra
 from taichimd.transport.tasks import HALF_FORCE
 
 if TYPE_CHECKING:
     from taichimd.estimators.transport import Driven
 
 
-def paths(folder: Path, plot_format: str, method: str = "green-kubo", spectrum: bool = False) -> list[Path]:
+def paths(folder: Path, plot_format: str, settings: KappaSettings) -> list[Path]:
     """Report, tables and picture."""
-    tables = ["kappa.csv", *(["temperature.csv"] if method == "nemd" else [])]
-    tables += ["spectrum.csv"] if spectrum else []
+    nemd = settings.method == "nemd"
+    tables = ["kappa.csv", *(["temperature.csv"] if nemd else [])]
+    tables += ["spectrum.csv"] if settings.spectrum else []
+    tables += ["spectrum_interfaces.csv"] if settings.spectrum and nemd and settings.interface else []
+    tables += ["free_paths.csv"] if settings.ballistic is not None else []
     return [folder / name for name in ("kappa.json", *tables, f"kappa.{plot_format}")]
+
+
+_TABLES = (
+    "kappa.json", "kappa.csv", "temperature.csv", "spectrum.csv", "spectrum_interfaces.csv", "free_paths.csv",
+)  # fmt: skip
 
 
 def prepare(folder: Path, overwrite: bool) -> None:
@@ -45,7 +54,7 @@ def prepare(folder: Path, overwrite: bool) -> None:
                 *folder.glob("run-[0-9][0-9]*.npz"),
                 *folder.glob("length-*A/run-[0-9][0-9]*.npz"),
                 *folder.glob(f"{HALF_FORCE}/run-[0-9][0-9]*.npz"),
-                *(file for fmt in PICTURES for file in paths(folder, fmt, "nemd", spectrum=True)),
+                *(folder / name for name in (*_TABLES, *(f"kappa.{fmt}" for fmt in PICTURES))),
             ]:
                 file.unlink(missing_ok=True)
     strange = [name for name in ("trajectory.extxyz", "checkpoint.npz") if (folder / name).exists()]
@@ -81,36 +90,26 @@ def write(
     Raises:
         OutputError: a file cannot be written.
     """
-    if found.green_kubo is not None:
-        result = green_kubo_result(found.green_kubo, settings.axes, "kappa", "W/(m K)")
-        details: dict[str, Any] = {
-            "plateau_ps": [t / PS for t in found.green_kubo.plateau],
-            "still_growing": growing(found.green_kubo),
-            "window_ps": settings.window_fs / 1000.0,
-        }
-    elif found.conduction is not None:
-        result, details = nemd_result(found.conduction, settings), details_of(found.conduction, settings)
-    else:
-        assert found.driven is not None
-        result = _driven_result(found.driven, settings)
-        details = {
-            "driving_force_per_A": settings.driving_force,
-            "direction": settings.direction,
-            "of_runs_W_per_mK": found.driven.of_runs,
-            "production_from_ps": production_from(found.driven),
-        }
+    result, details = _of_method(found, settings)
     if found.linear is not None:
         details["linear_response"] = found.linear.entry()
         result.rows.append(("linear response", found.linear.verdict))
     if found.spectra:
-        add_spectra(result, details, found)
+        add_spectra(result, details, found, settings.thickness is not None)
+    if found.across:
+        add_interfaces(result, details, found)
+    if found.paths is not None:
+        add_free_paths(result, details, found.paths)
     result.write(files[1:], title)
-    kappa = result.values["kappa"].entry()
+    quantity, name = ("kappa", "kappa_W_per_mK")
+    if found.boundary is not None:
+        quantity, name = ("conductance", "conductance_MW_per_m2K")
+    kappa = result.values[quantity].entry()
     write_report(files[0], {
-        "kappa_W_per_mK": {key: kappa[key] for key in ("value", "error", "status", "note")},
+        name: {key: kappa[key] for key in ("value", "error", "status", "note")},
         **(
             {}
-            if found.conduction is not None
+            if found.conduction is not None or found.boundary is not None
             else {"directions": {"value": found.channels.value, "error": found.channels.error}}
         ),
         "error_is": error_is(found),
@@ -133,6 +132,36 @@ def write(
         **circumstances(started),
     })  # fmt: skip
     return result
+
+
+def _of_method(found: Kappa, settings: KappaSettings) -> tuple[Result, dict[str, Any]]:
+    """What a method has found, and its entries of the record."""
+    if found.boundary is not None:
+        return boundary_result(found.boundary), details_of_boundary(found.boundary) | _of_integral(
+            found, settings
+        )
+    if found.green_kubo is not None:
+        result = green_kubo_result(found.green_kubo, settings.axes, "kappa", "W/(m K)")
+        return result, _of_integral(found, settings)
+    if found.conduction is not None:
+        return nemd_result(found.conduction, settings), details_of(found.conduction, settings)
+    assert found.driven is not None
+    return _driven_result(found.driven, settings), {
+        "driving_force_per_A": settings.driving_force,
+        "direction": settings.direction,
+        "of_runs_W_per_mK": found.driven.of_runs,
+        "production_from_ps": production_from(found.driven),
+    }
+
+
+def _of_integral(found: Kappa, settings: KappaSettings) -> dict[str, Any]:
+    """Entries of a Green-Kubo integral."""
+    assert found.green_kubo is not None
+    return {
+        "plateau_ps": [t / PS for t in found.green_kubo.plateau],
+        "still_growing": growing(found.green_kubo),
+        "window_ps": settings.window_fs / 1000.0,
+    }
 
 
 def error_is(found: Kappa) -> str:

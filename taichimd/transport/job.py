@@ -2,7 +2,7 @@
 
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from taichimd.observables.outcome import Outcome
 from taichimd.system.overlaps import notes_on_overlap
 from taichimd.transport import files
 from taichimd.transport.kappa import Kappa, check_potential, systems_of, thermal_conductivity
+from taichimd.transport.layout import Layout
 from taichimd.transport.settings import KappaSettings
 from taichimd.transport.spectra_files import notes_on
 
@@ -71,7 +72,7 @@ def run_kappa(
             system,
             forcefield,
             settings,
-            files.paths(folder, plot_format, settings.method, settings.spectrum),
+            files.paths(folder, plot_format, settings),
             console,
             given,
         )
@@ -88,6 +89,8 @@ def _run_in_folder(
     console.print(
         f"{title}\n{settings.method}, {settings.all_runs} runs of {each}", highlight=False, markup=False
     )
+    if settings.spectrum:
+        console.print(_cost(systems_of(atoms, settings), settings), highlight=False, markup=False)
     notes = [*of_timestep(settings.timestep), *read]
     for note in notes:
         console.print(f"note: {note}", highlight=False, markup=False)
@@ -131,6 +134,16 @@ def _run_in_folder(
     return 128 + stop.received
 
 
+def _cost(systems: Sequence[tuple[Atoms, Any]], settings: KappaSettings) -> str:
+    """Memory and work of the spectra of one run of the largest system, before it starts."""
+    from taichimd.observables.samplers.spectrum import cost
+
+    largest, layout = systems[-1] if len(systems) == 1 else max(systems, key=lambda one: len(one[0]))
+    groups = layout.groups if isinstance(layout, Layout) else {"path": range(len(largest))}
+    entries = sum(len(atoms) for name, atoms in groups.items() if name not in ("hot", "cold"))
+    return cost(entries, round((settings.spectrum_window or 1000.0) / (settings.every * settings.timestep)))
+
+
 def _notes_of_method(found: Kappa, settings: KappaSettings) -> list[str]:
     """What makes it doubtful that belongs to a method."""
     notes = []
@@ -141,7 +154,12 @@ def _notes_of_method(found: Kappa, settings: KappaSettings) -> list[str]:
                 f"plateau ends at {end:.3g} ps, and a run is only {length:.3g} ps long: expected "
                 f"{_RECORD:g} times as long or longer; take a longer --time, or a shorter --window"
             )
-        notes += growth_notes(found.green_kubo, "kappa", "--window")
+        quantity = "kappa" if found.boundary is None else "conductance"
+        notes += growth_notes(found.green_kubo, quantity, "--window")
+    if found.boundary is not None:
+        notes += found.boundary.notes
+    if found.paths is not None:
+        notes += found.paths.notes
     if found.conduction is not None:
         notes += found.conduction.notes
     if found.linear is not None:

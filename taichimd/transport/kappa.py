@@ -16,36 +16,36 @@ give equal samples.
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from ase import Atoms
 
-from taichimd.core.errors import SettingsError, StructureError
+from taichimd.core.errors import SettingsError
 from taichimd.core.markup import facts
 from taichimd.core.units import FS
 from taichimd.estimators.green_kubo import GreenKubo
 from taichimd.estimators.series import Mean, mean_of
 from taichimd.estimators.transport import Driven, green_kubo_conductivity, hnemd_conductivity
-from taichimd.io.xyz import VELOCITIES
 from taichimd.program.batchable import why_not_batchable
 from taichimd.system.checks import require_atoms
-from taichimd.system.constraints import binding
-from taichimd.transport.layout import Layout, cells_for, layout_of
+from taichimd.transport.boundary import Boundary, boundary_of
+from taichimd.transport.cells import supercell, volume_of
+from taichimd.transport.free_paths import FreePaths, check_ballistic, paths_of
+from taichimd.transport.layout import Halves, Layout, cells_for, halves_of, layout_of
 from taichimd.transport.linear import Linear
 from taichimd.transport.nemd import Conduction, conduction
 from taichimd.transport.runs import RunSamples, RunUnderWay
 from taichimd.transport.sampling import Progress, sample_runs
 from taichimd.transport.settings import AXES, KappaSettings
-from taichimd.transport.spectra import Spectral, spectral
+from taichimd.transport.spectra import Spectral, across_interfaces, spectral
 from taichimd.transport.tasks import Case, Runs, Task
 
 BUSY = 64_000
 """Atoms that keep a GPU busy: runs of fewer go together."""
-MAX_ATOMS = 2**27
-"""Largest number of atoms of a supercell: more have no number in a list."""
+MARGIN = 2.0
+"""Angstrom by which atoms of a solid may come closer to an interface than their places are."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,9 @@ class Kappa:
         conduction: nemd: what heat does between the baths, or None.
         spectra: with `spectrum`, of each length.
         linear: with `check_force`, conductivities of F and F/2.
+        boundary: of `interface`, whose conductance (MW/(m^2 K)) is then `mean`.
+        across: with `spectrum` and `interface`, conductances of each length and interface by frequency.
+        paths: with `ballistic`, mean free paths.
     """
 
     mean: Mean
@@ -86,11 +89,17 @@ class Kappa:
     conduction: Conduction | None = None
     spectra: tuple[Spectral, ...] = ()
     linear: Linear | None = None
+    boundary: Boundary | None = None
+    across: tuple[Spectral, ...] = ()
+    paths: FreePaths | None = None
 
     def _repr_html_(self) -> str:
         """What a notebook shows: conductivity, temperature and runs."""
+        what = ("thermal conductivity", "W/(m K)")
+        if self.boundary is not None:
+            what = ("conductance of an interface", "MW/(m² K)")
         rows = [
-            ("thermal conductivity", self.mean.texts("W/(m K)")[0]),
+            (what[0], self.mean.texts(what[1])[0]),
             ("temperature", self.temperature.texts("K")[0]),
             ("system", f"{self.n_atoms:,} atoms, {self.volume:.8g} Å³"),
             ("runs", str(self.runs)),
@@ -132,7 +141,7 @@ def thermal_conductivity(
     require_atoms(atoms)
     potential = load_forcefield(forcefield)
     check_potential(potential, settings)
-    cases = [Case(*one, settings, k) for k, one in enumerate(systems_of(atoms, settings))]
+    cases = [Case(*one, settings, k) for k, one in enumerate(systems_of(atoms, settings, potential.cutoff))]
     if settings.check_force:
         cases.append(Case(cases[0].system, None, settings.of_half_force, 1))
     record = potential.describe(cases[0].system.get_chemical_symbols())
@@ -167,16 +176,23 @@ def thermal_conductivity(
 
 def check_potential(potential: Any, settings: KappaSettings) -> None:
     """Raise a PropertyError if a force field does not have what a method needs."""
+    if settings.ballistic is not None:
+        check_ballistic(settings.ballistic)
     if settings.method != "nemd" or settings.spectrum:
         potential.check_heat_current()
 
 
-def systems_of(atoms: Atoms, settings: KappaSettings) -> list[tuple[Atoms, Layout | None]]:
-    """The systems that are run: one, or of nemd one for each length, with its baths.
+def systems_of(
+    atoms: Atoms, settings: KappaSettings, cutoff: float = np.inf
+) -> list[tuple[Atoms, Layout | Halves | None]]:
+    """The systems that are run: one, or of nemd one for each length, with its baths, of interface its sides.
 
     Raises:
         SettingsError, StructureError: as `supercell` and `layout_of`; lengths that make the same cell.
     """
+    if settings.method == "interface":
+        whole = supercell(atoms, settings)
+        return [(whole, halves_of(whole, settings))]
     if settings.method != "nemd":
         return [(supercell(atoms, settings), None)]
     systems = []
@@ -191,7 +207,7 @@ def systems_of(atoms: Atoms, settings: KappaSettings) -> list[tuple[Atoms, Layou
             f"lengths = {settings.lengths}: two lengths give the same number of cells along "
             f"{settings.along}; expected lengths that differ by more than half a cell"
         )
-    return [(one, layout_of(one, settings)) for one in systems]
+    return [(one, layout_of(one, settings, cutoff + MARGIN)) for one in systems]
 
 
 def _concluded(
@@ -211,6 +227,8 @@ def _concluded(
     )
     runs = [[found[item] for item in items] for items in of_case]
     system = cases[0].system
+    if isinstance(halves := cases[0].layout, Halves):
+        return replace(_of_boundary(runs[0], halves, settings, len(system)), seeds=seeds)
     if settings.method != "nemd":
         volume = volume_of(system, settings)
         each = [
@@ -226,19 +244,38 @@ def _concluded(
             if settings.spectrum
             else ()
         )
+        if settings.ballistic is not None:
+            of_all = replace(of_all, paths=paths_of(by_frequency[0], settings.ballistic))
         return replace(of_all, seeds=seeds, spectra=by_frequency)
-    layouts = [case.layout for case in cases if case.layout is not None]
+    layouts = [case.layout for case in cases if isinstance(case.layout, Layout)]
     flow = conduction(layouts, runs, [len(case.system) for case in cases], settings)
     every = [run for one in runs for run in one]
     spectra = [
         spectral(one, settings, np.nan, _temperature(list(one)).value, layout)
         for one, layout in zip(runs if settings.spectrum else [], layouts, strict=False)
     ]
+    across = [
+        one
+        for k in range(len(spectra))
+        for one in across_interfaces(runs[k], layouts[k], flow.lengths[k].interfaces, spectra[k])
+    ]
     return Kappa(
         flow.kappa, flow.kappa, _temperature(every), volume_of(system, settings), len(system),
         min(len(one) for one in runs), decompositions=tuple(run.decomposition for run in every), seeds=seeds,
         moved=float(np.mean([run.moved for run in every])), conduction=flow,
-        spectra=tuple(spectra),
+        spectra=tuple(spectra), across=tuple(across),
+    )  # fmt: skip
+
+
+def _of_boundary(runs: list[RunSamples], halves: Halves, settings: KappaSettings, n_atoms: int) -> Kappa:
+    """Conductance of an interface from finished runs."""
+    measured = _temperature(runs)
+    found = boundary_of(runs, halves, measured.value, settings, _plateau(settings))
+    mean = found.conductance.mean
+    return Kappa(
+        mean, mean, measured, np.nan, n_atoms, len(runs), found.conductance, boundary=found,
+        decompositions=tuple(run.decomposition for run in runs),
+        moved=float(np.mean([run.moved for run in runs])),
     )  # fmt: skip
 
 
@@ -260,64 +297,6 @@ def _groups(missing: Mapping[int, Task], potential: Any, settings: KappaSettings
         begun = task.read(RunUnderWay)
         places.setdefault(None if begun is None else (begun.stage, begun.step), []).append(item)
     return [group[k : k + most] for group in places.values() for k in range(0, len(group), most)]
-
-
-def supercell(atoms: Atoms, settings: KappaSettings, cells: tuple[int, int, int] | None = None) -> Atoms:
-    """The system that is run, without velocities; `cells` in place of `settings.supercell`.
-
-    Raises:
-        SettingsError: the structure has constraints.
-        StructureError: not periodic in three directions; or a sheet that is not so in the plane of x and y.
-    """
-    held, nemd = binding(atoms), settings.method == "nemd"
-    if held and not nemd:
-        raise SettingsError(
-            f"the structure has a constraint {type(held[0]).__name__}, but the heat current needs all atoms "
-            "to move; remove it (atoms.set_constraint(), or in the file)"
-        )
-    cells = cells or settings.supercell
-    if not nemd:  # There `layout_of` checks the cell.
-        _check_cell(atoms, settings)
-    n = len(atoms) * prod(cells)
-    if n < 2:
-        raise StructureError("a single atom conducts no heat; give a --supercell, such as 4 4 4")
-    if n > MAX_ATOMS:
-        raise StructureError(f"supercell = {cells} makes {n:,} atoms; expected {MAX_ATOMS:,} at most")
-    system = atoms.copy()
-    if not nemd:
-        system.set_constraint()
-    # Velocities are drawn, so no simulation need say that it does not use these.
-    for name in ("momenta", *VELOCITIES):
-        if system.has(name):
-            del system.arrays[name]
-    return system.repeat(cells)
-
-
-def _check_cell(atoms: Atoms, settings: KappaSettings) -> None:
-    """Raise a StructureError if a cell has no volume, or is no sheet with a thickness."""
-    pbc = atoms.pbc.tolist()
-    if settings.thickness is None:
-        if not atoms.pbc.all() or abs(atoms.cell.volume) < 1e-6:
-            raise StructureError(
-                "a thermal conductivity needs a cell that is periodic in three directions, or the thickness "
-                f"of a sheet; pbc is {pbc}: make the structure periodic, or give --thickness"
-            )
-    elif not (all(pbc[:2]) and abs(atoms.cell[:2, 2]).max() < 1e-9 and _area(atoms) > 1e-6):
-        raise StructureError(
-            "a sheet (thickness) must be periodic along the first two cell vectors, and these lie in the "
-            f"plane of x and y; pbc is {pbc}, they are {atoms.cell[:2].round(3).tolist()}"
-        )
-
-
-def volume_of(system: Atoms, settings: KappaSettings) -> float:
-    """Volume that conducts heat, angstrom^3: the cell, or area times thickness of a sheet in it."""
-    if settings.thickness is None:
-        return float(abs(np.linalg.det(system.cell.array)))
-    return _area(system) * settings.thickness
-
-
-def _area(atoms: Atoms) -> float:
-    return float(np.linalg.norm(np.cross(atoms.cell[0], atoms.cell[1])))
 
 
 def conductivity(

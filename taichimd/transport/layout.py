@@ -38,6 +38,7 @@ class Layout:
         interfaces: places within paths, angstrom.
         periodic: whether there are two paths.
         paths: atoms of each path. signs: 1 where heat flows along the axis, else -1.
+        sides: of each interface, atoms before and behind it along the axis.
     """
 
     axis: int
@@ -50,12 +51,29 @@ class Layout:
     periodic: bool
     paths: tuple[NDArray[np.int64], ...]
     signs: tuple[int, ...]
+    sides: tuple[tuple[NDArray[np.int64], NDArray[np.int64]], ...] = ()
 
     @property
     def groups(self) -> dict[str, NDArray[np.int64]]:
-        """The baths and the paths by name."""
+        """The baths, the paths and the sides of interfaces by name."""
         paths = {f"path{k + 1}": atoms for k, atoms in enumerate(self.paths)}
-        return {"hot": self.hot, "cold": self.cold, **paths}
+        sides = {
+            f"{name}{k + 1}": atoms
+            for k, both in enumerate(self.sides)
+            for name, atoms in zip(("before", "after"), both, strict=True)
+        }
+        return {"hot": self.hot, "cold": self.cold, **paths, **sides}
+
+    @property
+    def spectrum_of(self) -> str:
+        """Groups with a spectrum: the paths, then the heat flow through each interface."""
+        flows = [f"before{k + 1}>after{k + 1}" for k in range(len(self.sides))]
+        return ",".join([*(f"path{k + 1}" for k in range(len(self.paths))), *flows])
+
+    def sign_at(self, place: float) -> int:
+        """1 if heat flows along the axis at an interface, else -1."""
+        number = next(k for k, (begin, end) in enumerate(self.pieces) if begin < place < end)
+        return self.signs[number]
 
     def baths(self, settings: KappaSettings, seed: int) -> list[GroupBath]:
         """What acts on the baths of a run of this seed."""
@@ -84,12 +102,13 @@ def cells_for(atoms: Atoms, settings: KappaSettings, length: float) -> int:
     return max(1, round(2.0 * (length + (settings.bath_length or 0.0)) / period))
 
 
-def layout_of(atoms: Atoms, settings: KappaSettings) -> Layout:
+def layout_of(atoms: Atoms, settings: KappaSettings, reach: float = np.inf) -> Layout:
     """Baths of a system.
 
     Args:
         atoms: as it is run, with its constraints.
         settings: `along`, `bath_length` or `hot` and `cold`, `interface`, `thickness`.
+        reach: angstrom from an interface up to which atoms act across it.
 
     Raises:
         SettingsError: a cell whose planes are not normal to the axis, or too short, a bath of a few atoms,
@@ -131,12 +150,72 @@ def layout_of(atoms: Atoms, settings: KappaSettings) -> Layout:
     area = _area(atoms, axis, extent, settings)
     used = free.copy()
     used[np.concatenate([hot, cold])] = False
+    sides = []
+    for place in interfaces:
+        a, b = next(piece for piece in pieces if piece[0] < place < piece[1])
+        y = np.where(x < a, x + extent, x) if periodic else x
+        sides.append((
+            np.flatnonzero(used & (y >= max(a, place - reach)) & (y < place)),
+            np.flatnonzero(used & (y >= place) & (y < min(b, place + reach))),
+        ))  # fmt: skip
     inside = [((x >= a) & (x < b)) | ((x + extent >= a) & (x + extent < b) & periodic) for a, b in pieces]
     first = 1 if x[hot].mean() < x[cold].mean() else -1
     return Layout(
         axis, hot, cold, tuple(pieces), float(np.mean(lengths)), area, interfaces, periodic,
         tuple(np.flatnonzero(one & used) for one in inside), (first, -first)[: len(pieces)],
+        tuple(sides),
     )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Halves:
+    """The two sides of an interface in equilibrium, which are all atoms.
+
+    Attributes:
+        first, second: atoms of the sides.
+        area: of all interfaces between them, angstrom^2. planes: how many interfaces.
+    """
+
+    first: NDArray[np.int64]
+    second: NDArray[np.int64]
+    area: float
+    planes: int
+
+    @property
+    def groups(self) -> dict[str, NDArray[np.int64]]:
+        """The sides by name."""
+        return {"first": self.first, "second": self.second}
+
+    def baths(self, settings: KappaSettings, seed: int) -> list[GroupBath]:
+        """Nothing acts on the atoms."""
+        return []
+
+
+def halves_of(atoms: Atoms, settings: KappaSettings) -> Halves:
+    """The sides of the interfaces of a system.
+
+    Raises:
+        SettingsError: a cell whose planes are not normal to the axis; one place in a cell that is periodic
+            along the axis, or two in another one; a side of a few atoms.
+    """
+    axis = AXES.index(settings.along or "x")
+    extent, periodic = _extent(atoms, axis), bool(atoms.pbc[axis])
+    x, places = _places(atoms, axis, extent, periodic), sorted(settings.interface or ())
+    if len(places) != 1 + periodic:
+        raise SettingsError(
+            f"interface = {settings.interface}: the cell is {'' if periodic else 'not '}periodic along "
+            f"{settings.along}; expected {'two places' if periodic else 'one place'}"
+        )
+    if periodic:
+        places = sorted(place % extent for place in places)
+    inside = (x >= places[0]) & (x < places[1]) if periodic else x < places[0]
+    first, second = np.flatnonzero(inside), np.flatnonzero(~inside)
+    if min(len(first), len(second)) < FEWEST:
+        raise SettingsError(
+            f"interface = {settings.interface}: the two sides have {len(first)} and {len(second)} atoms; "
+            f"expected {FEWEST} or more each: choose places within the structure, in Å along {settings.along}"
+        )
+    return Halves(first, second, len(places) * _area(atoms, axis, extent, settings), len(places))
 
 
 def _extent(atoms: Atoms, axis: int) -> float:

@@ -9,7 +9,7 @@ from taichimd.app.live import Observations
 from taichimd.core.arrays import Array
 from taichimd.observables.planning import make_plan
 from taichimd.observables.spectrum import Spectrum
-from taichimd.transport.layout import Layout
+from taichimd.transport.layout import Halves, Layout
 from taichimd.transport.settings import AXES, KappaSettings
 
 if TYPE_CHECKING:
@@ -17,19 +17,21 @@ if TYPE_CHECKING:
 
 
 def observations_of(
-    engine: "System", settings: KappaSettings, layout: Layout | None, force: Sequence[float]
+    engine: "System", settings: KappaSettings, layout: Layout | Halves | None, force: Sequence[float]
 ) -> Observations | None:
     """Observables of a run with a driving force; None if there are none.
 
     Raises:
         SettingsError: too few samples behind the window.
     """
-    nemd = settings.method == "nemd"
-    kinds = (*(("flow", "profile") if nemd else ()), *(("spectrum",) if settings.spectrum else ()))
+    kinds: tuple[str, ...] = {"nemd": ("flow", "profile"), "interface": ("interface",)}.get(
+        settings.method, ()
+    )
+    kinds = (*kinds, *(("spectrum",) if settings.spectrum else ()))
     if not kinds:
         return None
-    first = round(settings.window_fs / settings.timestep)
-    of = ",".join(name for name in (layout.groups if layout else {}) if name.startswith("path")) or "all"
+    first = 0 if settings.method == "interface" else round(settings.window_fs / settings.timestep)
+    of = layout.spectrum_of if isinstance(layout, Layout) else "all"
     plan = make_plan(
         kinds,
         first,
@@ -38,6 +40,7 @@ def observations_of(
         settings.every,
         profile=(settings.along or "x", settings.profile_bin or 5.0),
         spectrum=(settings.along or AXES[int(np.argmax(force))], of, settings.spectrum_window or 1000.0),
+        interface="first>second",
     )
     return Observations(engine, plan, None if layout is None else layout.groups)
 
@@ -50,6 +53,7 @@ def found_by(observations: Observations) -> dict[str, Array]:
         heat_hot, heat_cold: (samples,) eV given by the baths.
         temperature_hot, temperature_cold: (samples,) K.
         place, profile, profile_error: (bins,) angstrom and K.
+        flow: (samples,) eV/ps from the first to the second side of an interface in equilibrium.
         K_plus, K_minus: (blocks, lags, groups, 3) eV angstrom/ps; carried: (blocks, groups), likewise.
     """
     found: dict[str, Array] = {"interval": np.array([observations.plan.interval])}
@@ -63,6 +67,8 @@ def found_by(observations: Observations) -> dict[str, Array]:
         table = results["profile"].tables[0]
         found["place"] = table[f"{observations.plan.profile_axis}_A"]
         found["profile"], found["profile_error"] = table["temperature_K"], table["error_temperature_K"]
+    if "interface" in results:
+        found["flow"] = results["interface"].tables[0]["heat_flow_first_to_second_eV_per_ps"]
     if "spectrum" in results:
         spectra = observations.observables["spectrum"]
         assert isinstance(spectra, Spectrum)

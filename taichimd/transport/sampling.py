@@ -29,7 +29,7 @@ from taichimd.program.batch import Batch
 from taichimd.program.engine import Engine
 from taichimd.system.constraints import constrained
 from taichimd.system.velocities import drift
-from taichimd.transport.layout import Layout
+from taichimd.transport.layout import Halves, Layout
 from taichimd.transport.observed import found_by, observations_of
 from taichimd.transport.runs import RunSamples, RunUnderWay
 from taichimd.transport.settings import KappaSettings
@@ -173,7 +173,7 @@ def sample_runs(
     progress: Progress = lambda run, what, fraction: None,
     begun: Mapping[int, RunUnderWay] = MappingProxyType({}),
     keep: Callable[[int, RunUnderWay], None] = lambda number, run: None,
-    layouts: Sequence[Layout | None] = (),
+    layouts: Sequence[Layout | Halves | None] = (),
     seeds: Sequence[int] = (),
     forces: Sequence[Force] = (),
 ) -> list[RunSamples] | None:
@@ -268,7 +268,7 @@ def _production(
     potential: Any,
     settings: KappaSettings,
     common: dict[str, Any],
-    layouts: Sequence[Layout | None],
+    layouts: Sequence[Layout | Halves | None],
     seeds: Sequence[int],
     forces: Sequence[Force],
 ) -> tuple[Engine | Batch, list[Simulation]]:

@@ -49,6 +49,7 @@ Lengths = Annotated[
 Places = Annotated[
     tuple[FiniteFloat, ...], BeforeValidator(_numbers), Values('places (Å), such as "27.2,81.5"', "places")
 ]
+Table = Annotated[str, Values("a file", "file")]
 Selection = Annotated[str, Values('a selection of atoms, such as "x < 20"', "selection")]
 Power = Annotated[
     float, Field(gt=0, allow_inf_nan=False), Values("a number above 0 (eV/ps)", "eV/ps", option=float)
@@ -66,8 +67,15 @@ OF_NEMD: dict[str, Any] = {
     "lengths": None,
     "profile_bin": 5.0,
 }
-"""Settings that NEMD alone has, with what they are if they are not given."""
-_MODES = ("green-kubo", "hnemd", "nemd")
+"""Settings of NEMD, with what they are if they are not given."""
+_EQUILIBRIUM = ("green-kubo", "interface")
+_ONLY: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(OF_NEMD, ("nemd",)),
+    **dict.fromkeys(("along", "interface"), ("nemd", "interface")),
+    **dict.fromkeys(("driving_force", "direction"), ("hnemd",)),
+    "plateau": _EQUILIBRIUM,
+}
+"""Settings that some methods have, and these methods."""
 
 
 @dataclass(frozen=True)
@@ -82,10 +90,11 @@ class KappaSettings(Settings):
     """
 
     temperature: types.Kelvin = setting(MISSING, "Temperature of the runs")
-    method: Literal["green-kubo", "hnemd", "nemd"] = setting(
+    method: Literal["green-kubo", "hnemd", "nemd", "interface"] = setting(
         "green-kubo",
         "green-kubo: from fluctuations in equilibrium; hnemd: from the response to a driving force, for "
-        "solids; nemd: from the heat that flows between a hot and a cold bath",
+        "solids; nemd: from the heat that flows between a hot and a cold bath; interface: conductance of an "
+        "interface, from fluctuations of the heat flow through it",
     )
     supercell: types.Repetitions = setting((1, 1, 1), "Repetitions of the structure, such as 4 4 4")
     runs: types.Count = setting(5, "Number of independent runs; their scatter gives the error")
@@ -130,7 +139,8 @@ class KappaSettings(Settings):
         None, "Thickness of a sheet in the plane of x and y; kappa is then the mean of x and y"
     )
     along: Literal["x", "y", "z"] | None = setting(
-        None, "Direction of the heat flow of nemd, normal to the other two cell vectors; default x"
+        None,
+        "Direction of the heat flow of nemd and interface, normal to the other two cell vectors; default x",
     )
     difference: types.Kelvin | None = setting(
         None, "Temperature of the hot bath minus temperature of the cold bath of nemd, around --temperature"
@@ -147,7 +157,9 @@ class KappaSettings(Settings):
     power: Power | None = setting(None, "Heat per time that the hot bath gives and the cold bath takes")
     coupling_time: types.Duration | None = setting(None, "Coupling time of the baths of nemd; default 500fs")
     interface: Places | None = setting(
-        None, "Places of interfaces along the axis, for temperature jumps of nemd"
+        None,
+        "Places of interfaces along the axis: temperature jumps of nemd; of interface one place, or two in a "
+        "cell that is periodic along the axis",
     )
     lengths: Lengths | None = setting(
         None, "Several lengths between the baths of nemd, to which the structure is repeated along the axis"
@@ -162,12 +174,18 @@ class KappaSettings(Settings):
     spectrum_window: types.Duration | None = setting(
         None, "Longest correlation time of the spectrum; its inverse is the resolution; default 1ps"
     )
+    ballistic: Table | None = setting(
+        None,
+        "spectrum.csv of a short nemd with --spectrum, whose G(w) gives mean free paths and kappa(L) of "
+        "hnemd with --spectrum",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self._check_spectrum()
         self._check_method()
         self._check_directions()
+        self._check_interface()
         self._check_baths()
         self._check_sheet()
         self._check_window()
@@ -175,16 +193,17 @@ class KappaSettings(Settings):
     def _check_method(self) -> None:
         driven = {"driving_force": 1e-4, "direction": "x"} if self.method == "hnemd" else {}
         own = driven if self.method != "nemd" else {**OF_NEMD, "coupling_time": 500.0}
+        if self.method == "interface":
+            own = {"along": "x"}
         for key, default in own.items():
             if getattr(self, key) is None:
                 object.__setattr__(self, key, default)
-        useless = {"plateau": _MODES[:1], "driving_force": _MODES[1:2], "direction": _MODES[1:2]}
-        for key, methods in (useless | dict.fromkeys(OF_NEMD, _MODES[2:])).items():
+        for key, methods in _ONLY.items():
             if self.method not in methods and getattr(self, key) is not None:
                 raise mistake(f"{key} = {getattr(self, key)}: {self.method} does not use it; leave it out")
 
     def _check_spectrum(self) -> None:
-        if self.spectrum and self.method == "green-kubo":
+        if self.spectrum and self.method in _EQUILIBRIUM:
             raise mistake(
                 "spectrum: in equilibrium the mean heat current is zero, and so is its spectrum; "
                 "choose method hnemd or nemd"
@@ -194,6 +213,8 @@ class KappaSettings(Settings):
                 "spectrum: a conductance by frequency needs difference and the bath langevin or "
                 "nose-hoover, not power"
             )
+        if self.ballistic is not None and not (self.spectrum and self.method == "hnemd"):
+            raise mistake("ballistic: mean free paths need kappa(w); choose method hnemd, and give spectrum")
         if self.spectrum_window is not None and not self.spectrum:
             raise mistake("spectrum_window: also give spectrum")
 
@@ -202,6 +223,17 @@ class KappaSettings(Settings):
             raise mistake(f"check_force: {self.method} has no driving force; choose method hnemd")
         if self.direction == "xyz" and self.runs % 3:
             raise mistake(f"direction = 'xyz': expected a multiple of three runs, got {self.runs}")
+
+    def _check_interface(self) -> None:
+        if self.method != "interface":
+            return
+        if self.interface is None or len(self.interface) > 2:
+            raise mistake(
+                "method = interface: expected one place of an interface, or two in a cell that is periodic "
+                "along the axis, such as --interface 27.2,81.5"
+            )
+        if self.thickness is not None and self.along == "z":
+            raise mistake("along = 'z' is across the sheet (thickness): expected x or y")
 
     def _check_baths(self) -> None:
         if self.method != "nemd":
@@ -266,7 +298,7 @@ class KappaSettings(Settings):
 
         samples, interval = self.steps // self.every + 1, self.every * self.timestep
         fewest, leaves = 2, TWO_ORIGINS
-        if self.method != "green-kubo":
+        if self.method not in _EQUILIBRIUM:
             fewest, leaves = MIN_INDEPENDENT, f"{MIN_INDEPENDENT} samples behind it, for an error"
         longest = samples - fewest
         if longest < 1:
@@ -337,7 +369,7 @@ class KappaSettings(Settings):
     def of_one_run(self) -> Mapping[str, Any]:
         """What decides the samples of a run: with these the same, a finished run need not be repeated."""
         left_out = {"runs", "window", "plateau", "backend", "decomposition", "thickness", "at_once"}
-        left_out |= {"check_force"}
+        left_out |= {"check_force", "ballistic"}
         if not self.spectrum:
             left_out |= {"spectrum", "spectrum_window"}
         elif self.method == "hnemd":
@@ -348,7 +380,7 @@ class KappaSettings(Settings):
             # The window begins the samples; interfaces only divide the profile.
             left_out = (left_out - {"window"}) | {"lengths", "interface"}
         else:
-            left_out |= OF_NEMD.keys()
+            left_out |= OF_NEMD.keys() - ({"along", "interface"} if self.method == "interface" else set())
         return {k: v for k, v in asdict(self).items() if k not in left_out} | {
             "supercell": list(self.supercell)
         }

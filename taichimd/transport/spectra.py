@@ -1,7 +1,7 @@
 """Conductivity and conductance by frequency, from what runs have kept of their spectra."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from taichimd.estimators.spectra import (
     spectrum,
 )
 from taichimd.transport.layout import Layout
+from taichimd.transport.nemd import Interface
 from taichimd.transport.runs import RunSamples
 from taichimd.transport.settings import KappaSettings
 
@@ -31,7 +32,9 @@ class Spectral:
         total: its integral, of the potential part of the heat current alone.
         correction: (m,) quantum correction f(w). corrected: integral with it.
         convective: share of the current that moving atoms carry along, which the values do not contain.
-        unit: of the integrals.
+        unit: of the integrals. temperature: K, of the correction.
+        within, outside: integrals of the parts in and out of the plane of x and y.
+        place: of an interface, angstrom; NaN of the whole.
     """
 
     w: Array
@@ -42,6 +45,10 @@ class Spectral:
     corrected: Mean
     convective: Mean
     unit: str
+    temperature: float
+    within: Mean
+    outside: Mean
+    place: float = np.nan
 
 
 def spectral(
@@ -57,27 +64,53 @@ def spectral(
         temperature: K, mean of the runs.
         layout: of NEMD.
     """
-    alone, interval = len(runs) == 1, float(runs[0].found["interval"][0])
-    plus, minus = (
-        runs[0].found[f"K_{side}"]
-        if alone
-        else np.array([run.found[f"K_{side}"].mean(axis=0) for run in runs])
-        for side in ("plus", "minus")
-    )
-    carried = (
-        runs[0].found["carried"] if alone else np.array([run.found["carried"].mean(axis=0) for run in runs])
-    )
     if layout is None:
         assert settings.driving_force is not None
         shares = np.array([PER_KAPPA / (volume * temperature * settings.driving_force)])
-        unit = "W/(m K)"
-    else:
-        assert settings.difference is not None
-        per = PER_CONDUCTANCE / (layout.area * settings.difference * len(layout.pieces))
-        shares = np.array([
-            sign * per / (end - begin) for sign, (begin, end) in zip(layout.signs, layout.pieces, strict=True)
-        ])  # fmt: skip
-        unit = "GW/(m² K)"
+        return _resolved(runs, shares, 0, temperature, "W/(m K)")
+    assert settings.difference is not None
+    per = PER_CONDUCTANCE / (layout.area * settings.difference * len(layout.pieces))
+    shares = np.array([
+        sign * per / (end - begin) for sign, (begin, end) in zip(layout.signs, layout.pieces, strict=True)
+    ])  # fmt: skip
+    return _resolved(runs, shares, 0, temperature, "GW/(m² K)")
+
+
+def across_interfaces(
+    runs: Sequence[RunSamples], layout: Layout, interfaces: Sequence[Interface], whole: Spectral
+) -> list[Spectral]:
+    """Conductance of each interface of NEMD by frequency: heat flow through it over its temperature jump.
+
+    Args:
+        runs: of one length, finished, with spectra.
+        layout: of the length.
+        interfaces: its temperature jumps; NaN where there is none.
+        whole: spectrum of the paths.
+    """
+    jumps = {one.place: one.jump.value or np.nan for one in interfaces}
+    found = []
+    for k, place in enumerate(layout.interfaces):
+        share = layout.sign_at(place) * PER_CONDUCTANCE / (layout.area * jumps.get(place, np.nan))
+        one = _resolved(runs, np.array([share]), len(layout.paths) + k, whole.temperature, "GW/(m² K)")
+        found.append(replace(one, place=place))
+    return found
+
+
+def _resolved(
+    runs: Sequence[RunSamples], shares: Array, first: int, temperature: float, unit: str
+) -> Spectral:
+    """Weighted sum of the spectra of groups from number `first` on."""
+    alone, interval = len(runs) == 1, float(runs[0].found["interval"][0])
+    groups = slice(first, first + len(shares))
+
+    def of(name: str) -> Array:
+        return runs[0].found[name] if alone else np.array([run.found[name].mean(axis=0) for run in runs])
+
+    plus, minus, carried = (
+        of("K_plus")[:, :, groups],
+        of("K_minus")[:, :, groups],
+        of("carried")[:, groups],
+    )
     lags = plus.shape[1]
     each = np.array([spectrum(p, m, interval) for p, m in zip(plus, minus, strict=True)])
     scaled = np.einsum("rmgc,g->rmc", each, shares)
@@ -85,9 +118,11 @@ def spectral(
     w = frequencies(lags, interval)
     f = quantum(w, temperature)
     moving, sums = carried @ shares, integral(total.T, lags, interval)
-    whole = float(sums.mean() + moving.mean())
+    outside = integral(out.T, lags, interval)
+    share = float(sums.mean() + moving.mean())
     return Spectral(
         w, mean_of(total), mean_of(out), with_note(mean_of(sums), block_note(sums, consecutive=alone)), f,
         mean_of(integral((total * f).T, lags, interval)),
-        mean_of(moving / whole) if whole else Mean(np.nan, np.nan, 0), unit,
+        mean_of(moving / share) if share else Mean(np.nan, np.nan, 0), unit, temperature,
+        mean_of(sums - outside), mean_of(outside),
     )  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any
 from ase import Atoms
 
 from taichimd.io.files import make_folder
-from taichimd.transport.layout import Layout
+from taichimd.transport.layout import Halves, Layout
 from taichimd.transport.runs import Run, RunSamples, RunUnderWay, read_run, write_run
 from taichimd.transport.settings import KappaSettings
 
@@ -47,7 +47,7 @@ class Case:
     """A system that is run: of nemd one of several lengths, of hnemd with F or with F/2."""
 
     system: Atoms
-    layout: Layout | None
+    layout: Layout | Halves | None
     settings: KappaSettings
     number: int
 

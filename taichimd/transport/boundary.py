@@ -1,0 +1,73 @@
+"""Conductance of an interface in equilibrium: Green-Kubo of the heat flow through it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from taichimd.core.units import PS
+from taichimd.estimators.conduction import equilibrium_conductance, exchange_time
+from taichimd.estimators.green_kubo import GreenKubo, scaled
+from taichimd.estimators.series import Mean
+from taichimd.transport.layout import Halves
+from taichimd.transport.nemd import MEGAWATT
+from taichimd.transport.runs import RunSamples
+from taichimd.transport.settings import KappaSettings
+
+_EARLY = 0.3
+"""Share of the exchange time at which a plateau should have ended."""
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """What runs in equilibrium say of an interface.
+
+    Attributes:
+        halves: the two sides.
+        conductance: running integral, MW/(m^2 K), of one interface, the mean of two.
+        resistance: Kapitza resistance, m^2 K/GW.
+        exchange: ps, in which the two sides come to one temperature.
+        notes: what makes it doubtful.
+    """
+
+    halves: Halves
+    conductance: GreenKubo
+    resistance: Mean
+    exchange: float
+    notes: tuple[str, ...]
+
+
+def boundary_of(
+    runs: Sequence[RunSamples], halves: Halves, temperature: float, settings: KappaSettings,
+    plateau: tuple[float, float],
+) -> Boundary:  # fmt: skip
+    """Conductance from finished runs; the error is the scatter of the runs, of one from the autocorrelation.
+
+    Args:
+        runs: with the heat flow.
+        halves: the sides.
+        temperature: K.
+        settings: of the runs.
+        plateau: internal times.
+
+    Raises:
+        AnalysisError: a window that the runs do not fill.
+    """
+    dt = float(runs[0].found["interval"][0]) * PS
+    flows = [run.found["flow"] / PS for run in runs]
+    whole = equilibrium_conductance(flows, dt, temperature, settings.lags * dt, plateau)
+    found = scaled(whole, PS / (halves.area * MEGAWATT))
+    value, error = float(found.mean.value), float(found.mean.error)
+    resistance = 1.0e3 / value if value > 0.0 else np.nan
+    exchange = exchange_time(float(whole.mean.value) * PS, (len(halves.first), len(halves.second)))
+    notes = []
+    if plateau[1] / PS > _EARLY * exchange:
+        notes.append(
+            f"the two sides come to one temperature in about {exchange:.3g} ps, and the integral falls in "
+            f"that time; let the plateau end before {_EARLY * exchange:.3g} ps (--window, --plateau), or "
+            "take a longer cell"
+        )
+    return Boundary(
+        halves, found, Mean(resistance, resistance * error / value, found.mean.samples), exchange,
+        tuple(notes),
+    )  # fmt: skip
