@@ -17,6 +17,7 @@ from taichimd.estimators.average import average_of, production_start
 from taichimd.estimators.blocks import block_note, with_note
 from taichimd.estimators.green_kubo import GreenKubo, integrate, positive, runs_of
 from taichimd.estimators.series import Array, Mean, mean_of
+from taichimd.estimators.without_window import WithoutWindow, stacie_integral
 
 
 def green_kubo_conductivity(
@@ -53,6 +54,28 @@ def green_kubo_conductivity(
     _check_width(runs, 3, "heat current", sheet=True)
     factor = 1.0 / (KB * temperature**2 * volume) / WATT_PER_METRE_KELVIN
     return integrate(runs, dt, window, factor, plateau)
+
+
+def stacie_conductivity(current: Any, dt: float, volume: float, temperature: float) -> WithoutWindow:
+    """The mean of kappa_aa of `green_kubo_conductivity`, without a window: by STACIE, an optional package.
+
+    Args:
+        current: (steps, 3) of one run, or a list of these, as of `green_kubo_conductivity`.
+        dt: internal time between samples.
+        volume: angstrom^3.
+        temperature: K.
+
+    Returns:
+        Conductivity, W/(m K), with the error of the fit.
+
+    Raises:
+        SettingsError: STACIE is not installed.
+        AnalysisError: wrong shape or numbers, runs that are too short.
+    """
+    positive(dt=dt, volume=volume, temperature=temperature)
+    runs = runs_of(current, "heat current", 2)
+    _check_width(runs, 3, "heat current", sheet=True)
+    return stacie_integral(runs, dt, 1.0 / (KB * temperature**2 * volume) / WATT_PER_METRE_KELVIN)
 
 
 @dataclass(frozen=True)

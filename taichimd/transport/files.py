@@ -91,6 +91,12 @@ def write(
         OutputError: a file cannot be written.
     """
     result, details = _of_method(found, settings)
+    if found.stacie is not None:
+        one, unit = found.stacie, "W/(m K)"
+        of_stacie = finding(one.mean.value, one.mean.error, unit)
+        result.values["kappa_stacie"] = of_stacie
+        result.rows.append(("kappa by STACIE", f"{of_stacie.number}, no window"))
+        details["stacie"] = {**of_stacie.entry(), "cutoff_THz": one.cutoff * PS, "frequencies": one.points}
     if found.linear is not None:
         details["linear_response"] = found.linear.entry()
         result.rows.append(("linear response", found.linear.verdict))

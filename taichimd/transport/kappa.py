@@ -27,7 +27,13 @@ from taichimd.core.markup import facts
 from taichimd.core.units import FS
 from taichimd.estimators.green_kubo import GreenKubo
 from taichimd.estimators.series import Mean, mean_of
-from taichimd.estimators.transport import Driven, green_kubo_conductivity, hnemd_conductivity
+from taichimd.estimators.transport import (
+    Driven,
+    green_kubo_conductivity,
+    hnemd_conductivity,
+    stacie_conductivity,
+)
+from taichimd.estimators.without_window import WithoutWindow, check_stacie
 from taichimd.program.batchable import why_not_batchable
 from taichimd.system.checks import require_atoms
 from taichimd.transport.boundary import Boundary, boundary_of
@@ -73,6 +79,7 @@ class Kappa:
         boundary: of `interface`, whose conductance (MW/(m^2 K)) is then `mean`.
         across: with `spectrum` and `interface`, conductances of each length and interface by frequency.
         paths: with `ballistic`, mean free paths.
+        stacie: with `stacie`, the estimate without a window.
     """
 
     mean: Mean
@@ -92,6 +99,7 @@ class Kappa:
     boundary: Boundary | None = None
     across: tuple[Spectral, ...] = ()
     paths: FreePaths | None = None
+    stacie: WithoutWindow | None = None
 
     def _repr_html_(self) -> str:
         """What a notebook shows: conductivity, temperature and runs."""
@@ -178,6 +186,8 @@ def check_potential(potential: Any, settings: KappaSettings) -> None:
     """Raise a PropertyError if a force field does not have what a method needs."""
     if settings.ballistic is not None:
         check_ballistic(settings.ballistic)
+    if settings.stacie:
+        check_stacie()
     if settings.method != "nemd" or settings.spectrum:
         potential.check_heat_current()
 
@@ -329,11 +339,14 @@ def conductivity(
         )
         return Kappa(driven.kappa, driven.components, measured, *of_all, None, driven, decompositions, moved)
     across = len(settings.axes)
+    currents = [(run.current[:, :3] + run.current[:, 3:])[:, :across] for run in runs]
     found = green_kubo_conductivity(
-        [(run.current[:, :3] + run.current[:, 3:])[:, :across] for run in runs], dt, volume, measured.value,
-        settings.lags * dt, _plateau(settings),
-    )  # fmt: skip
-    return Kappa(found.mean, found.channels, measured, *of_all, found, None, decompositions, moved)
+        currents, dt, volume, measured.value, settings.lags * dt, _plateau(settings)
+    )
+    other = stacie_conductivity(currents, dt, volume, measured.value) if settings.stacie else None
+    return Kappa(
+        found.mean, found.channels, measured, *of_all, found, None, decompositions, moved, stacie=other
+    )
 
 
 def _temperature(runs: list[RunSamples]) -> Mean:

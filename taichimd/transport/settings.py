@@ -110,6 +110,9 @@ class KappaSettings(Settings):
         'Times between which the Green-Kubo integral is averaged: "40ps,60ps"; default the second half of '
         "the window",
     )
+    stacie: types.Flag = setting(
+        False, "Also estimate kappa of green-kubo by the package STACIE, which needs no window"
+    )
     every: types.Steps = setting(10, "Steps between samples of the heat current")
     timestep: types.Femtoseconds = setting(1.0, "Time step")
     seed: FirstSeed = setting(1, "Seed from which the seed of each run is derived")
@@ -203,6 +206,8 @@ class KappaSettings(Settings):
                 raise mistake(f"{key} = {getattr(self, key)}: {self.method} does not use it; leave it out")
 
     def _check_spectrum(self) -> None:
+        if self.stacie and self.method != "green-kubo":
+            raise mistake(f"stacie: {self.method} has no Green-Kubo integral of J; leave it out")
         if self.spectrum and self.method in _EQUILIBRIUM:
             raise mistake(
                 "spectrum: in equilibrium the mean heat current is zero, and so is its spectrum; "
@@ -369,7 +374,7 @@ class KappaSettings(Settings):
     def of_one_run(self) -> Mapping[str, Any]:
         """What decides the samples of a run: with these the same, a finished run need not be repeated."""
         left_out = {"runs", "window", "plateau", "backend", "decomposition", "thickness", "at_once"}
-        left_out |= {"check_force", "ballistic"}
+        left_out |= {"check_force", "ballistic", "stacie"}
         if not self.spectrum:
             left_out |= {"spectrum", "spectrum_window"}
         elif self.method == "hnemd":

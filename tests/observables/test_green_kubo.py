@@ -1,19 +1,23 @@
 """Green-Kubo and driven conductivity, viscosity: exact integrals, honest errors, units by hand."""
 
 import re
+import sys
 
 import numpy as np
 import pytest
 from processes import covers, ornstein_uhlenbeck, trapezoid_of_exponential, z_scores
 
-from taichimd.core.errors import AnalysisError
+from taichimd.core.errors import AnalysisError, SettingsError
+from taichimd.core.units import WATT_PER_METRE_KELVIN
 from taichimd.estimators.green_kubo import integrate, products, read_off, trapezoid_weights
 from taichimd.estimators.series import autocorrelation, running_integral
 from taichimd.estimators.transport import (
     green_kubo_conductivity,
     green_kubo_viscosity,
     hnemd_conductivity,
+    stacie_conductivity,
 )
+from taichimd.estimators.without_window import check_stacie, stacie_integral
 from taichimd.observables.green_kubo import green_kubo_result
 
 pytestmark = pytest.mark.once
@@ -297,3 +301,24 @@ def test_status_and_note_of_a_transport_coefficient():
     assert (alone.values["viscosity"].error, alone.values["viscosity"].note) == (
         None, "no error: there is one run of samples",
     )  # fmt: skip
+
+
+def test_stacie_finds_the_integral_of_a_decay_without_a_window():
+    """An exponential decay: the trapezoid sum of exp(-t/tau) is dt/2 (1 + a)/(1 - a), a = exp(-dt/tau)."""
+    pytest.importorskip("stacie")
+    rng = np.random.default_rng(2)
+    runs = [ornstein_uhlenbeck(rng, (3000, 3), TAU) for _ in range(4)]
+    found = stacie_integral(runs, 1.0, 3.0)
+    assert found.mean.value == pytest.approx(3.0 * EXACT, abs=3 * found.mean.error)
+    assert found.mean.error < 0.1 * found.mean.value
+    factor = 1.0 / (BOLTZMANN / CHARGE * 300.0**2 * 1000.0) / WATT_PER_METRE_KELVIN
+    conductivity = stacie_conductivity(runs, 1.0, 1000.0, 300.0).mean.value
+    assert conductivity == pytest.approx(found.mean.value / 3.0 * factor, rel=1e-3)
+    with pytest.raises(AnalysisError, match="a run has 50 samples; expected 100 or more"):
+        stacie_integral([run[:50] for run in runs], 0.1, 1.0)
+
+
+def test_without_stacie_one_line_says_so(monkeypatch):
+    monkeypatch.setitem(sys.modules, "stacie", None)
+    with pytest.raises(SettingsError, match=r"pip install 'taichimd\[stacie\]', or leave --stacie out"):
+        check_stacie()

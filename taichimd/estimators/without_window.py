@@ -1,0 +1,75 @@
+"""Green-Kubo integrals without a window to choose: STACIE fits the spectrum of the current.
+
+The zero-frequency limit of the power spectrum is the integral of the autocorrelation. STACIE fits a rational
+function, (p0 + p2 f^2)/(1 + q2 f^2), up to a cutoff frequency, and averages over cutoffs with weights that it
+finds: G. Toraman, D. Fauconnier, T. Verstraelen, J. Chem. Inf. Model. 65, 10445 (2025),
+10.1021/acs.jcim.5c01475. The package is an optional extra.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from taichimd.core.arrays import Array
+from taichimd.core.errors import AnalysisError, SettingsError
+from taichimd.estimators.series import Mean
+
+FEWEST = 100
+"""Samples of a run, of which a fit at low frequencies needs some."""
+
+
+@dataclass(frozen=True)
+class WithoutWindow:
+    """An integral of STACIE.
+
+    Attributes:
+        mean: in the unit of the result; the error is that of the fit.
+        cutoff: mean cutoff frequency, 1/time. points: frequencies that the fit counts.
+    """
+
+    mean: Mean
+    cutoff: float
+    points: int
+
+
+def check_stacie() -> None:
+    """Raise a SettingsError if the package is not installed."""
+    try:
+        import stacie  # noqa: F401
+    except ImportError:
+        raise SettingsError(
+            "stacie: the package is not installed; type pip install 'taichimd[stacie]', or leave --stacie out"
+        ) from None
+
+
+def stacie_integral(runs: list[Array], dt: float, factor: float) -> WithoutWindow:
+    """Factor times the integral of the autocorrelation, the mean of all channels of all runs.
+
+    Args:
+        runs: (steps, channels) each; channels are independent and alike, as x, y and z of a cubic crystal.
+        dt: time between samples.
+        factor: in front of the integral, unit conversion included.
+
+    Raises:
+        SettingsError: STACIE is not installed.
+        AnalysisError: runs of fewer than `FEWEST` samples, or no fit.
+    """
+    check_stacie()
+    from stacie import PadeModel, compute_spectrum, estimate_acint
+
+    shortest = min(len(run) for run in runs)
+    if shortest < FEWEST:
+        raise AnalysisError(
+            f"stacie: a run has {shortest} samples; expected {FEWEST} or more: take a longer --time"
+        )
+    series = np.concatenate([run[len(run) - shortest :].T for run in runs])
+    # Of the mean current nothing is known beside what a finite run leaves over.
+    spectrum = compute_spectrum(series, prefactors=factor, timestep=dt, include_zero_freq=False)
+    try:
+        found = estimate_acint(spectrum, PadeModel([0, 2], [2]))
+    except (RuntimeError, ValueError, AssertionError, np.linalg.LinAlgError) as error:
+        raise AnalysisError(
+            f"stacie found no fit to the spectrum ({error}); take longer runs, or leave --stacie out"
+        ) from error
+    mean = Mean(float(found.acint), float(found.acint_std), len(series))
+    return WithoutWindow(mean, float(found.fcut), int(found.ncut))
