@@ -65,12 +65,12 @@ def test_sides_of_an_interface_and_their_conductance_by_hand():
         **BETWEEN, time="1000ps", window="1ps", plateau="50fs,200fs", every=10, timestep=5
     )
     found = boundary_of(runs, halves, 40.0, settings, (0.05 * PS, 0.2 * PS))
-    expected = 0.5 * 0.09 * dt / (KB * 1600.0) / halves.area * 1.602176634e9 / 1e6 * 10
+    expected = 0.5 * 0.09 * dt / (KB * 1600.0) / halves.area * 1.602176634e13 / 1e6
     value = found.conductance.mean.value
     assert value == pytest.approx(expected, rel=0.05)
     assert found.resistance.value == pytest.approx(1000.0 / value)
     assert found.exchange == pytest.approx(
-        exchange_time(value / 1.602176634e4 * halves.area, (96, 96)), rel=1e-9
+        exchange_time(value / 1.602176634e7 * halves.area, (96, 96)), rel=1e-9
     )
     assert found.notes == ()
     slow = halves_of(BAR, KappaSettings(**{**BETWEEN, "interface": "15,17"}))
