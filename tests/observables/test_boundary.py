@@ -70,7 +70,7 @@ def test_sides_of_an_interface_and_their_conductance_by_hand():
     assert value == pytest.approx(expected, rel=0.05)
     assert found.resistance.value == pytest.approx(1000.0 / value)
     assert found.exchange == pytest.approx(
-        exchange_time(value / 1.602176634e7 * halves.area, (96, 96)), rel=1e-9
+        exchange_time(value / 1.602176634e7 * halves.area, (96, 96)), rel=1e-6
     )
     assert found.notes == ()
     slow = halves_of(BAR, KappaSettings(**{**BETWEEN, "interface": "15,17"}))
