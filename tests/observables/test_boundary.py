@@ -73,7 +73,7 @@ def test_sides_of_an_interface_and_their_conductance_by_hand():
         exchange_time(value / 1.602176634e7 * halves.area, (96, 96)), rel=1e-6
     )
     assert found.notes == ()
-    slow = halves_of(BAR, KappaSettings(**{**BETWEEN, "interface": "15,17"}))
+    slow = halves_of(BAR, KappaSettings(**{**BETWEEN, "interface": "15,20"}))
     assert exchange_time(1.0, (len(slow.first), len(slow.second))) < exchange_time(1.0, (96, 96))
 
 
