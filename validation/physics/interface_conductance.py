@@ -5,8 +5,8 @@
 
 A ring of light and heavy atoms with two interfaces: argon at 30 K whose atoms are four times as heavy on one
 side, or silicon and germanium (Tersoff 1989) at 500 K with one lattice constant. The conductance is computed
-by NEMD (heat over the temperature jump), as the integral of the spectrum of the heat flow through the interface
-(both of the same runs), and in equilibrium by Green-Kubo of the heat flow.
+by NEMD (heat over the temperature jump), as the integral of the spectrum of the heat flow through the
+interface (both of the same runs), and in equilibrium by Green-Kubo of the heat flow.
 """
 
 from pathlib import Path
