@@ -68,6 +68,15 @@ def test_what_makes_no_sense_is_refused(changes, message):
         systems_of(BAR, KappaSettings(**{**NEMD, **changes}))
 
 
+def test_a_sheet_without_a_thickness_is_refused():
+    sheet = BAR.copy()
+    sheet.pbc = (True, True, False)
+    with pytest.raises(SettingsError, match="or be a sheet in the plane of x and y with its thickness"):
+        layout_of(sheet, KappaSettings(**NEMD))
+    found = layout_of(sheet, KappaSettings(**NEMD, thickness=3.0))
+    assert found.area == pytest.approx(10.6 * 3.0)
+
+
 def test_lengths_are_repetitions_between_the_baths():
     found = systems_of(CELL, KappaSettings(**NEMD, lengths="4nm,80A", supercell=(1, 2, 2)))
     assert [len(system) for system, _ in found] == [16 * 19, 16 * 34]
