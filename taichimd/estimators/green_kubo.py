@@ -239,8 +239,10 @@ def scaled(found: GreenKubo, factor: float) -> GreenKubo:
     def times(mean: Mean) -> Mean:
         return replace(mean, value=mean.value * factor, error=mean.error * factor)
 
-    names = ("running", "running_mean", "channels", "mean", "gain")
-    return replace(found, **{name: times(getattr(found, name)) for name in names})
+    return replace(
+        found, running=times(found.running), running_mean=times(found.running_mean),
+        channels=times(found.channels), mean=times(found.mean), gain=times(found.gain),
+    )  # fmt: skip
 
 
 def _rows(time: Array, plateau: tuple[float, float]) -> slice:

@@ -254,7 +254,7 @@ def _concluded(
             if settings.spectrum
             else ()
         )
-        if settings.ballistic is not None:
+        if settings.ballistic is not None and by_frequency:
             of_all = replace(of_all, paths=paths_of(by_frequency[0], settings.ballistic))
         return replace(of_all, seeds=seeds, spectra=by_frequency)
     layouts = [case.layout for case in cases if isinstance(case.layout, Layout)]

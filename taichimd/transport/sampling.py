@@ -293,11 +293,11 @@ def _together(
     fixed = [held if held.any() else None for held in map(constrained, systems)]
     stepper: Engine | Batch
     if len(systems) == 1:
-        alone = {"acting": acting, "fixed": fixed, "driving_force": forces}
-        ensemble = None if ensembles is None else ensembles[0]
         stepper = Engine(
-            systems[0], potential, ensemble=ensemble, **own,
-            **{name: given[0] for name, given in alone.items() if given is not None},
+            systems[0], potential, **own, fixed=fixed[0],
+            ensemble=None if ensembles is None else ensembles[0],
+            acting=None if acting is None else acting[0],
+            driving_force=None if forces is None else forces[0],
         )  # fmt: skip
     else:
         stepper = Batch(
