@@ -86,7 +86,7 @@ def test_sides_of_an_interface_and_their_conductance_by_hand():
         ({"interface": "30,30.1"}, "the two sides have 0 and 192 atoms"),
         ({"spectrum": True}, "in equilibrium the mean heat current is zero"),
         ({"ballistic": "x.csv"}, "mean free paths need kappa"),
-        ({"difference": 3.0}, "interface has no use for it"),
+        ({"difference": 3.0}, "interface does not use it"),
         ({"thickness": 3.0, "along": "z"}, "across the sheet"),
     ],
 )
