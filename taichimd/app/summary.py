@@ -54,6 +54,18 @@ def _span(texts: Sequence[str]) -> str:
     return texts[0] if len(set(texts)) == 1 else f"{texts[0]} ... {texts[-1]}"
 
 
+def _spectrum_rows(job: "Job") -> list[tuple[str, str]]:
+    """Memory and work of a spectrum of a run, before it starts."""
+    if job.plan is None or "spectrum" not in job.plan.kinds:
+        return []
+    from taichimd.observables.samplers.spectrum import cost
+
+    groups = {} if job.acting is None else job.acting.groups
+    words = job.plan.spectrum_of.replace(">", ",").split(",")
+    entries = sum(len(groups.get(word.strip(), job.atoms)) for word in words)
+    return [("spectrum", cost(entries, job.plan.spectrum_lags).removeprefix("spectrum: "))]
+
+
 def _header_rows(job: "Job", decomposition: str) -> list[tuple[str, str]]:
     from taichimd import __version__
     from taichimd.core.runtime import info
@@ -81,7 +93,7 @@ def _header_rows(job: "Job", decomposition: str) -> list[tuple[str, str]]:
         rows.insert(-1, ("deformation", settings.ensemble.describe_deformation()))
     if job.acting is not None:
         rows[-1:-1] = job.acting.rows()
-    return rows
+    return rows + _spectrum_rows(job)
 
 
 def output_text(output: OutputSettings, first: int, last: int) -> str:

@@ -19,6 +19,8 @@ TINY = {
     "--time 20ps --equilibrate 4ps": "--time 800fs --equilibrate 20fs",
     "--lengths 4nm,8nm,16nm --supercell 1 3 3 --runs 5 --time 200ps": "--lengths 2nm,3nm --supercell 1 2 2 "
     "--runs 2 --equilibrate 20fs --time 800fs",
+    "--supercell 16 3 3 --runs 5 --time 400ps --window 4ps": "--supercell 16 1 1 --runs 2 --equilibrate 20fs "
+    "--time 800fs --window 80fs",
     "--time 100ps --equilibrate 20ps": "--time 200fs --equilibrate 5fs --spectrum-window 20fs",
     "--time 10ps": "--steps 40",
     "--equilibrate 2ps": "--equilibrate 20fs",
