@@ -144,7 +144,7 @@ def test_all_pairs_do_not_go_with_a_driving_force():
         Engine(atoms, forcefield, ensemble=NoseHoover(60.0), driving_force=PULL)
 
 
-@pytest.mark.parametrize("name", ["argon", "tersoff"])
+@pytest.mark.parametrize("name", ["argon", pytest.param("tersoff", marks=pytest.mark.long)])
 def test_systems_of_a_batch_have_driving_forces_of_their_own(name):
     atoms, forcefield, dt = SYSTEMS[name]()
     chains = [NoseHoover(kelvin, coupling_time=100.0) for kelvin in (60.0, 80.0, 60.0)]

@@ -169,6 +169,7 @@ def test_runs_of_one_launch_have_the_samples_of_runs_alone(tmp_path):
     assert not list(together.glob("*.part.npz"))
 
 
+@pytest.mark.long
 def test_directions_and_both_driving_forces_go_in_one_launch(tmp_path):
     """Three directions with F and with F/2, after a stop: samples as of one run after the other."""
     options = {**SHORT, "method": "hnemd", "direction": "xyz", "runs": 3, "check_force": True}
@@ -455,7 +456,7 @@ def test_a_record_that_is_short_for_its_plateau_is_noted(call):
             "--time 100fs --method hnemd --window 60fs",
             "0.055 ps at most, which leaves the run 10 samples behind",
         ),
-        ("--time 100fs --method emd", "method = 'emd': expected green-kubo, hnemd or nemd"),
+        ("--time 100fs --method emd", "method = 'emd': expected green-kubo, hnemd, nemd or interface"),
         ("--time 100fs --runs 0", "runs = 0: expected a whole number above 0"),
         ("--time 100fs --supercell 2 0 1", "supercell = (2, 0, 1): expected three whole numbers above 0"),
         ("--time 100fs --supercell 999 999 999", "makes 7,976,023,992 atoms; expected 134,217,728 at most"),
