@@ -1,4 +1,4 @@
-"""ASE's door to the engine: `atoms.calc = TaichiMD("Si.tersoff")`.
+"""The calculator of ASE: `atoms.calc = TaichiMD("Si.tersoff")`.
 
 The calculator decides one thing only: whether the engine it holds can continue with the new atoms (same
 species, same periodic directions: its neighbour lists live on, skin and all) or a new one is needed. All

@@ -1,4 +1,4 @@
-"""From prepared jobs to folders of results. The command line is a thin door on `job` and this."""
+"""From prepared jobs to folders of results. The command line only calls `job` and this module."""
 
 import time
 from collections.abc import Mapping, Sequence

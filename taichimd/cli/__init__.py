@@ -1,4 +1,4 @@
-"""The command line: a thin door. Each command reads its options, calls the package, prints.
+"""The command line. Each command reads its options, calls the package, and prints.
 
 Whatever is slow to import (Taichi, ASE's readers, matplotlib) is imported inside functions, so that
 `taichimd --help` answers at once.
