@@ -42,16 +42,16 @@ class Acting:
     notes: list[str] = field(default_factory=list)
 
     def record(self) -> dict[str, Any]:
-        """What run.json has of it: how many atoms each group has, and the baths."""
+        """Record for run.json: number of atoms of each group, and the baths."""
         baths = [one.summary() for one in self.baths]
         return {"groups": {name: len(atoms) for name, atoms in self.groups.items()}, "baths": baths}
 
     def rows(self) -> list[tuple[str, str]]:
-        """What the terminal shows of it."""
+        """Rows for the terminal."""
         of_bath = {one.name for one in self.baths}
-        rest = [f"{name} {len(atoms):,}" for name, atoms in self.groups.items() if name not in of_bath]
+        rest = [f"{name} {len(atoms):,} atoms" for name, atoms in self.groups.items() if name not in of_bath]
         rows = [("bath" if isinstance(one, GroupBath) else "drive", one.describe()) for one in self.baths]
-        return [*rows, ("groups", "atoms: " + ", ".join(rest))] if rest else rows
+        return [*rows, ("groups", ", ".join(rest))] if rest else rows
 
 
 def acting_of_new(settings: RunSettings, atoms: Atoms, steps: int) -> Acting:
