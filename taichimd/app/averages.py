@@ -169,9 +169,8 @@ def observed_equilibration(report: Mapping[str, Any]) -> list[str]:
         return []
     since = (production["start_step"] - report["first_step"]) * timestep / 1000.0
     return [
-        f"equilibration was found until step {production['start_step']:,}, and what is observed begins at "
-        f"step {begin:,}: it contains equilibration; a run with --equilibrate {_rounded_up(since):g}ps "
-        "observes without it"
+        f"equilibration was found until step {production['start_step']:,}, but the observables begin at step "
+        f"{begin:,} and contain it; give --equilibrate {_rounded_up(since):g}ps to leave it out"
     ]
 
 
