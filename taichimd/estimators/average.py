@@ -100,7 +100,7 @@ class Trend:
     def __str__(self) -> str:
         """A sentence's beginning."""
         return (
-            f"the mean of the second half of production differs from that of the first by "
+            f"the mean of the second half of production differs from the mean of the first half by "
             f"{self.difference:.2g} ± {self.error:.1g}"
         )
 

@@ -157,7 +157,7 @@ def _one_location(model: list[tuple[int, str]], name: str) -> tuple[list[tuple[i
     if dropped:
         letters = ", ".join(sorted(set(best.values())))
         notes.append(
-            f"{name} has alternate locations; those of the highest occupancy are kept ({letters}), "
+            f"{name} has alternate locations; the locations of highest occupancy are kept ({letters}), "
             f"atoms left out: {dropped:,}"
         )
     partial = [line for _, line in kept if not line[16:17].strip() and 0.0 < _occupancy(line) < 1.0]

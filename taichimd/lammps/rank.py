@@ -42,8 +42,8 @@ def _check_world(size: int, started: int) -> None:
     """Raise a BackendError if the processes do not know each other: each would run the whole system."""
     if size < started:
         raise BackendError(
-            f"{started} processes were started, and LAMMPS knows {size}: mpiexec is of another MPI than that "
-            f"of LAMMPS; name LAMMPS's libmpi in MPI4PY_LIBMPI, or {INSTALL}"
+            f"{started} processes were started, and LAMMPS knows {size}: mpiexec belongs to a different MPI "
+            f"than LAMMPS; name LAMMPS's libmpi in MPI4PY_LIBMPI, or {INSTALL}"
         )
 
 

@@ -80,8 +80,7 @@ def _farthest(run: ObservedRun) -> float:
 
 def _of_the_moving(names: str, fixed: Any) -> str:
     return (
-        f"{names} are those of the atoms that move, without {fixed.sum():,} fixed ones, relative to the "
-        "laboratory"
+        f"{names} count the atoms that move, without {fixed.sum():,} fixed atoms, relative to the laboratory"
     )
 
 

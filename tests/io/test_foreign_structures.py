@@ -165,7 +165,7 @@ def test_pdb_alternate_locations(read):
     assert atoms.positions[0].tolist() == [1.0, 1.0, 1.0]
     assert atoms.pbc.all()
     assert notes == [
-        "a.pdb has alternate locations; those of the highest occupancy are kept (A), atoms left out: 3"
+        "a.pdb has alternate locations; the locations of highest occupancy are kept (A), atoms left out: 3"
     ]
     flipped = PDB.replace("0.60", "0.30")
     assert read("a.pdb", flipped)[0].positions[0].tolist() == [1.3, 1.0, 1.0]
@@ -240,7 +240,7 @@ def test_a_trajectory_of_heavy_water(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "symbols", "noted"),
     [
-        ("a.pdb", PDB, "OHH", "those of the highest occupancy are kept"),
+        ("a.pdb", PDB, "OHH", "the locations of highest occupancy are kept"),
         ("a.pdb", PDB.replace("   12.000" * 3, "    1.000" * 3), "OHH", "means no cell: not periodic"),
         ("a.xyz", "1\n\n14 0 0 0\n1\n\n14 0 0 1\n", ["Si"], "14 as Si"),
         ("a.xyz", "1\n\nCA 0 0 0\n", ["Ca"], "names in a.xyz were taken as elements: CA as Ca"),

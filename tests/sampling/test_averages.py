@@ -76,7 +76,7 @@ def test_a_slow_climb_has_no_error_or_a_note(tmp_path):
     assert climb.error is None
     slight = [found(table(tmp_path, noise(2000, 0.5, k) + np.linspace(0.0, 0.6, 2000))) for k in range(6)]
     notes = [one.averages["potential_eV"].note for one in slight]
-    assert sum("differs from that of the first by" in note for note in notes) >= 4
+    assert sum("differs from the mean of the first half by" in note for note in notes) >= 4
     still = [found(table(tmp_path, noise(2000, 0.5, k))).averages["potential_eV"] for k in range(6)]
     assert [one.note for one in still] == [""] * 6
 

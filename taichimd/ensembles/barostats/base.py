@@ -17,8 +17,8 @@ from taichimd.system.frame import make_frame
 
 CONTROLS = ("isotropic", "orthorhombic", "triclinic")
 CURE_OF_CELLS = (
-    "use a longer pressure_coupling_time, a bulk_modulus nearer to that of the material or a pressure that "
-    "it bears, or relax the structure first"
+    "use a longer pressure_coupling_time, a bulk_modulus closer to the bulk modulus of the material, or a "
+    "pressure that the structure can bear, or relax the structure first"
 )
 
 

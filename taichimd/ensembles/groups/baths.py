@@ -82,8 +82,8 @@ class GroupBaths:
                     values[row, at.FREEDOM] = free.sum() - rest
                     if free.sum() <= rest:
                         raise SettingsError(
-                            f"group {bath.name}: its atoms are held along all directions but those of one of "
-                            "them, so a bath has nothing to rescale; use Langevin, or a larger group"
+                            f"group {bath.name}: at most one of its atoms is free along each direction, "
+                            "so the bath has nothing to rescale; use Langevin, or a larger group"
                         )
         self._sums = self.coupling.sums_of_group
         ledger = np.zeros(at.ledger_size(self._sums * rows), np.int64)
