@@ -59,7 +59,9 @@ $(BIN)/python:
 
 $(VENV)/.installed: pyproject.toml | $(BIN)/python
 	@echo "installing taichimd and what it needs into $(VENV) (once, about a minute) ..."
-	@$(PIP) install --editable .
+	@$(PIP) install --editable ".[quadrants]" || { \
+		echo "quadrants cannot be installed here: taichimd takes Taichi, which is slower"; \
+		$(PIP) install --editable .; }
 	@touch $@
 
 $(VENV)/.installed-test: pyproject.toml | $(VENV)/.installed

@@ -1,8 +1,9 @@
 """From prepared jobs to folders of results. The command line only calls `job` and this module."""
 
+import threading
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -214,6 +215,26 @@ def compiling(job: Job) -> str:
     )
 
 
+_PATIENCE = 3.0
+"""Seconds of compiling after which a log says what is compiled; a terminal says it at once."""
+
+
+@contextmanager
+def _said(text: str, console: Console) -> Iterator[None]:
+    """Say what is being compiled: a terminal shows it meanwhile, a log has a line if it takes long."""
+    if console.is_terminal:
+        with console.status(text):
+            yield
+        return
+    late = threading.Timer(_PATIENCE, console.print, (text,), {"highlight": False})
+    late.daemon = True
+    late.start()
+    try:
+        yield
+    finally:
+        late.cancel()
+
+
 def compiled(engine: Any, console: Console) -> float:
     """Compile what a run needs; seconds it took."""
     seconds = float(engine.warm_up())
@@ -276,7 +297,7 @@ def _start(jobs: Mapping[str, Job], console: Console) -> tuple[Any, list[Simulat
     from taichimd.core.runtime import info
 
     begin, first = time.perf_counter(), next(iter(jobs.values()))
-    with console.status(compiling(first)) if console.is_terminal else nullcontext():
+    with _said(compiling(first), console):
         engine = _engine_of(jobs)
         first.notes.extend(faster_runtime(info()))
         print_header(console, jobs, engine.decomposition)

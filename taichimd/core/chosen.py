@@ -45,7 +45,7 @@ def _untested(name: str, its_version: str) -> str | None:
         return None
     return (
         f"quadrants {its_version} is not a tested version; taichimd is tested with {', '.join(TESTED)}: "
-        "in the checkout: pip install '.[gpu]'"
+        "in the checkout: pip install '.[quadrants]'"
     )
 
 

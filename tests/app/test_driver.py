@@ -6,6 +6,7 @@ import shutil
 import signal
 import sys
 import time
+from types import SimpleNamespace
 
 import ase.io
 import numpy as np
@@ -14,11 +15,13 @@ from driving import FILES, drive, same_bytes, structure  # noqa: F401  (a fixtur
 from fake_engine import FakeEngine, fake  # noqa: F401  (a fixture)
 from rich.console import Console
 
+from taichimd.app import driver
 from taichimd.app.driver import run_job
 from taichimd.app.job import prepare_job
-from taichimd.app.notes import faster_runtime
+from taichimd.app.notes import faster_runtime, of_output
 from taichimd.app.progress import PLAIN_SECONDS
 from taichimd.core.errors import BlowUpError, OutputError, SettingsError
+from taichimd.forcefields.term import BOND_ORDER, PAIR
 from taichimd.io.checkpoint import read_checkpoint
 from taichimd.io.thermo import ThermoWriter, read_thermo
 from taichimd.io.trajectory import TrajectoryWriter
@@ -349,11 +352,52 @@ def test_a_run_killed_behind_its_last_step_gets_its_results_by_a_restart(monkeyp
         drive(restart="cut/checkpoint.npz")
 
 
-def test_a_gpu_under_taichi_is_told_of_the_faster_runtime():
-    assert faster_runtime({"backend": "cpu", "runtime": "taichi 1.7.4"}) == []
-    assert faster_runtime({"backend": "cuda", "runtime": "quadrants 1.4.0"}) == []
-    (note,) = faster_runtime({"backend": "cuda", "runtime": "taichi 1.7.4"})
-    assert "pip install '.[gpu]'" in note
+def test_who_runs_under_taichi_is_told_of_the_faster_runtime():
+    chosen = {"runtime": "taichi 1.7.4", "chosen": "TAICHIMD_RUNTIME says so"}
+    alone = {"runtime": "taichi 1.7.4", "chosen": "quadrants, which is faster, is not installed"}
+    assert faster_runtime({"backend": "cpu", **chosen}) == []
+    assert (
+        faster_runtime({"backend": "cuda", "runtime": "quadrants 1.4.0", "chosen": "it is installed"}) == []
+    )
+    for running in ({"backend": "cuda", **chosen}, {"backend": "cpu", **alone}):
+        (note,) = faster_runtime(running)
+        assert "pip install '.[quadrants]'" in note
+
+
+@pytest.mark.parametrize(
+    ("kind", "moves_cell", "how_long"),
+    [
+        (BOND_ORDER, False, "about half a minute"),
+        (BOND_ORDER, True, "one to two minutes"),
+        (PAIR, False, "up to 15 seconds"),
+    ],
+)
+def test_what_is_compiled_is_said_with_how_long_it_takes(kind, moves_cell, how_long):
+    forcefield = SimpleNamespace(name="Si.tersoff", terms=[SimpleNamespace(kind=kind)])
+    ensemble = SimpleNamespace(name="npt-scr", kind=SimpleNamespace(moves_cell=moves_cell))
+    job = SimpleNamespace(forcefield=forcefield, settings=SimpleNamespace(ensemble=ensemble))
+    assert driver.compiling(job) == (
+        "compiling the kernels of Si.tersoff and npt-scr: the first time on a machine takes "
+        f"{how_long}, later runs take them from the cache"
+    )
+
+
+def test_a_log_says_what_is_compiled_only_if_it_takes_long(monkeypatch):
+    assert "compiling the kernels" not in drive(steps=5, output="quick")[1]
+    monkeypatch.setattr(driver, "_PATIENCE", 0.01)
+    monkeypatch.setattr(FakeEngine, "warm_up", lambda engine: time.sleep(0.3) or 0.3)
+    assert "compiling the kernels of " in drive(steps=5, output="slow")[1]
+
+
+def test_output_that_takes_more_than_a_fifth_of_the_time_is_noted():
+    report = {"output_seconds": 6.0, "stepping_seconds": 14.0, "sampling_seconds": 3.0}
+    report["settings"] = {"frames": "extxyz"}
+    (note,) = of_output(report)
+    assert note.startswith("output took 26% of the time of the run (6.0 s): --frames netcdf")
+    assert of_output({**report, "settings": {"frames": "none"}})[0].endswith("--n-rows 200 writes fewer rows")
+    assert of_output({**report, "stepping_seconds": 30.0}) == []
+    # A short run needs no cure.
+    assert of_output({**report, "output_seconds": 4.9, "stepping_seconds": 1.0}) == []
 
 
 @pytest.mark.parametrize("more", [{}, {"overwrite": True}])

@@ -110,7 +110,9 @@ def test_every_version_of_python_that_is_allowed_is_tested_and_has_one_quadrants
     assert [line for line in PROJECT["project"]["classifiers"] if ":: 3." in line] == shown
     assert PROJECT["project"]["requires-python"] == ">=3.10,<3.14"
     for version in tested:
-        requirements = [Requirement(line) for line in PROJECT["project"]["optional-dependencies"]["gpu"]]
+        requirements = [
+            Requirement(line) for line in PROJECT["project"]["optional-dependencies"]["quadrants"]
+        ]
         taken = [one for one in requirements if one.marker.evaluate({"python_version": version})]
         assert len(taken) == 1
         assert taken[0].specifier.contains("1.4.0") == (version in ("3.12", "3.13"))
