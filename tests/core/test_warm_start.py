@@ -11,7 +11,7 @@ import pytest
 
 from taichimd.core import warm_start
 from taichimd.core.arguments import ArrayField, kernel, types_of
-from taichimd.core.captured import OWN
+from taichimd.core.captured import OWN, digest_of
 from taichimd.core.errors import SettingsError
 from taichimd.core.runtime import literals, start, ti
 from taichimd.core.warm_start import LOG, StaleRecordError
@@ -256,3 +256,79 @@ def test_a_changed_user_potential_never_meets_old_code(tmp_path, log, depth, mor
     log()
     assert energy(1.0, "") == first
     assert set(log()) == {"found"}
+
+
+SIBLINGS = """
+from taichimd import ManyBody, bond_order, each_atom, pair_forces, pair_potential, triplet_potential
+from taichimd import neighbour_sum
+from taichimd.math import power
+
+SCALE = {scale}
+
+
+def helper(r):
+    return 1.0 / (1.0 + r){more}
+
+
+@triplet_potential(params={{"K": "eV"}})
+def plain(r_ij, r_ik, cos_jik, p):
+    return SCALE * p.K * helper(r_ij), 0.0, 0.0, 0.0
+
+
+@triplet_potential(params={{"K": "eV"}}, derive=True)
+def derived(r_ij, r_ik, cos_jik, p):
+    return SCALE * p.K * helper(r_ij) * helper(r_ik)
+
+
+@neighbour_sum("density")
+def density(r, p, mine, theirs):
+    return SCALE * helper(r)
+
+
+@each_atom("slope")
+def embedding(mine, p):
+    return -mine.density * mine.density, -2.0 * mine.density
+
+
+@pair_forces
+def bonds(r, p, mine, theirs):
+    to_both = -(mine.slope + theirs.slope) * helper(r)
+    return 0.0, 0.5 * to_both, 0.5 * to_both
+
+
+def cutoff(r, p):
+    return 1.0 - r / p.cutoff, -1.0 / p.cutoff
+
+
+def angle(r_ij, r_ik, cos_jik, p):
+    return SCALE + cos_jik * helper(r_ik)
+
+
+def bond(r, f, zeta, p):
+    return f * p.A * power(1.0 + zeta, -0.5)
+
+
+own_plain = plain(K=1.0, cutoff=3.0)
+own_derived = derived(K=1.0, cutoff=3.0)
+passes = ManyBody("own", [density, embedding, bonds], arrays=("density", "slope"), params={{}})
+own_passes = passes(cutoff=3.0)
+orders = bond_order("own", cutoff=cutoff, zeta=angle, bond=bond, params={{"A": "eV"}}, derive=True)
+own_order = orders(A=1.0, cutoff=3.0)
+"""
+
+
+@pytest.mark.parametrize("kind", ["own_plain", "own_derived", "own_passes", "own_order"])
+def test_other_user_functions_have_another_record(kind, tmp_path):
+    """What kernels capture of a potential: the terms that are bound for the elements."""
+    from taichimd import load_forcefield
+
+    file = tmp_path / "siblings.py"
+
+    def digest(scale, more):
+        file.write_text(SIBLINGS.format(scale=scale, more=more))
+        return digest_of([bound.terms for bound in load_forcefield(f"{file}:{kind}").bind(["Si"])])
+
+    texts = ((1.0, ""), (1.0, ""), (1.0000000001, ""), (1.0, " * 1.0000000001"))
+    first, again, constant, helper = (digest(*text) for text in texts)
+    assert first == again
+    assert len({first, constant, helper}) == 3
