@@ -12,7 +12,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from ase import units
 
 from taichimd.validation.drift import reduce_energies, sample
@@ -38,7 +37,7 @@ LAMMPS_DRIFT = {
 
 
 def main() -> None:
-    """Parse the command line, run the cases, write JSON and a plot."""
+    """Parse the command line, run the cases, write JSON."""
     parser = common.parser(__doc__, "backend")
     parser.add_argument("--precision", default="float64", choices=["float64", "mixed", "float32"])
     parser.add_argument("--steps", type=int, default=100_000)
@@ -57,12 +56,8 @@ def main() -> None:
     for name in options.cases:
         report["cases"][name] = drift(name, options)
         common.write_json(options.out, report)
-    plotted = plot(report, options.out.with_suffix(".png"))
     show(report)
-    print(
-        f"written: {options.out.name}"
-        + (f", {plotted.name}" if plotted else " (no plot: matplotlib is missing)")
-    )
+    print(f"written: {options.out.name}")
 
 
 def drift(name: str, options: argparse.Namespace) -> dict[str, Any]:
@@ -92,31 +87,6 @@ def drift(name: str, options: argparse.Namespace) -> dict[str, Any]:
         "times_ns": times.tolist(),
         "energies_eV_per_atom": energies.tolist(),
     }
-
-
-def plot(report: dict[str, Any], path: Path) -> Path | None:
-    """Energy against time, one panel for each case; None without matplotlib."""
-    try:
-        import matplotlib
-    except ImportError:
-        return None
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    cases = report["cases"]
-    figure, panels = plt.subplots(
-        len(cases), 1, figsize=(7, 2.4 * len(cases)), squeeze=False, layout="constrained"
-    )
-    for panel, (name, case) in zip(panels[:, 0], cases.items(), strict=True):
-        energies = np.array(case["energies_eV_per_atom"])
-        panel.plot(case["times_ns"], 1e6 * (energies - energies[0]), linewidth=0.7)
-        slope, error = case["slope_eV_per_atom_ns"], case["slope_error"]
-        panel.set_title(f"{name}: {1e3 * slope:.1e} ± {1e3 * error:.0e} µeV/atom/ps", fontsize=10)
-        panel.set_ylabel("E - E0 (µeV/atom)")
-    panels[-1, 0].set_xlabel("time (ns)")
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
-    return path
 
 
 def show(report: dict[str, Any]) -> None:
