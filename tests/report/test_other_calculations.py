@@ -99,6 +99,7 @@ def test_commands_leave_folders_that_have_a_report(call):
         part = part_of(command.split()[-1])
         assert part.kind == kind
         assert dict(part.timing)["wall time"]
-        assert part.commands[0].split()[:2] == ["taichimd", command.split()[0]]
+        if kind != "validation":  # whose record has the words of the process, here those of pytest
+            assert part.commands[0].split()[:2] == ["taichimd", command.split()[0]]
     assert call("report r k m v --output all.html")[:2] == (0, "all.html\n")
     assert "4 calculations side by side" in Path("all.html").read_text(encoding="utf-8")
