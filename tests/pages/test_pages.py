@@ -40,7 +40,13 @@ ONE_PROGRAM = ("docs/howto/error_bars.md", "docs/howto/phonons.md")
 """Pages whose blocks of Python continue with the names of the blocks before."""
 SHORT = ("README.md",)
 """Pages whose blocks `make test` runs, too."""
-MAX_LINES = {"README.md": 120, "docs/python.md": 210, "docs/tutorial.md": 220}
+MAX_LINES = {
+    "README.md": 120,
+    "docs/options.md": 215,
+    "docs/python.md": 210,
+    "docs/record.md": 210,
+    "docs/tutorial.md": 220,
+}
 OF_OTHERS = {
     "docs/howto/reactive.md": {
         "bonds.reaxff": lammps_text([{(0, 1): 0.9}] * 20 + [{(1, 2): 0.8}] * 20, "121"),
