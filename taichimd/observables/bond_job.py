@@ -20,7 +20,7 @@ from taichimd.io.report import versions, write_report
 from taichimd.observables.numbers import finding, plus_minus, write_findings
 from taichimd.observables.observable import Rows, Values
 from taichimd.observables.outcome import Outcome
-from taichimd.observables.request import Request
+from taichimd.observables.request import OF_BONDS, OF_FRAMES, Request
 
 MAX_SHOWN = 7
 """Reactions and species in the picture and the summary, the most frequent ones."""
@@ -47,6 +47,16 @@ def analyze_bonds(source: str, kind: Kind, request: Request, folder: Path, overw
         raise AnalysisError(
             f"{source}: {request.kinds[0].upper()} needs positions, and this file has only "
             f"{'species' if kind == 'species' else 'bonds'}; analyse the trajectory of the run"
+        )
+    request.refuse(
+        OF_FRAMES,
+        f"needs positions, and {source} has none; leave the option out, or analyse the trajectory of the run",
+    )
+    if kind == "species":
+        request.refuse(
+            OF_BONDS,
+            f"needs a file of bonds, and {source} has species; leave the option out, or write bonds with fix "
+            "reaxff/bonds",
         )
     rule = BondRule(request.bond_formed, request.bond_broken, request.bond_lifetime / 1000.0)
     with writing(folder):

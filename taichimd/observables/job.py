@@ -13,7 +13,7 @@ from taichimd.observables.numbers import write_findings
 from taichimd.observables.observable import Values
 from taichimd.observables.outcome import Outcome
 from taichimd.observables.registry import OF_TRAJECTORIES
-from taichimd.observables.request import Request
+from taichimd.observables.request import OF_BONDS, Request
 from taichimd.observables.trajectory import Trajectory
 
 
@@ -34,6 +34,11 @@ def analyze(trajectory: str, request: Request, folder: Path, overwrite: bool = F
     bonded = kind_of(Path(trajectory))
     if bonded is not None:
         return analyze_bonds(trajectory, bonded, request, folder, overwrite)
+    request.refuse(
+        OF_BONDS,
+        f"needs a file of bonds, and {trajectory} has frames; leave the option out, or analyse the bonds.csv "
+        "of the run (--observe bonds)",
+    )
     frames = read_frames(trajectory, request.skip, request.timestep_ps, request.input_units, request.elements)
     run = Trajectory(frames, request)
     reasons = {name: reason for name, kind in OF_TRAJECTORIES.items() if (reason := kind.missing(run))}

@@ -5,10 +5,16 @@ from typing import Annotated
 
 from pydantic import Field
 
+from taichimd.core.errors import AnalysisError
 from taichimd.settings import types
-from taichimd.settings.declared import Settings, setting
+from taichimd.settings.declared import Settings, setting, settings_of
 from taichimd.settings.run import shared
 from taichimd.settings.types import Values
+
+OF_BONDS = ("bond_formed", "bond_broken", "bond_lifetime", "volume")
+"""Settings that only a file of bonds uses."""
+OF_FRAMES = ("r_max", "bins", "window", "fit", "interval", "input_units", "blocks")
+"""Settings that only frames with positions use."""
 
 Frames = Annotated[int, Field(ge=0), Values("a number of frames, 0 or more", option=int)]
 
@@ -69,6 +75,17 @@ class Request(Settings):
         """Names of `registry.OF_TRAJECTORIES`; empty: all that the trajectory allows, but for angles."""
         wanted = {"rdf": self.rdf, "angles": self.angles is not None, "msd": self.msd, "vacf": self.vacf}
         return tuple(name for name, is_wanted in wanted.items() if is_wanted)
+
+    def refuse(self, names: tuple[str, ...], why: str) -> None:
+        """Raise an AnalysisError if one of these settings is not the default.
+
+        Args:
+            names: of settings without a use.
+            why: the rest of the message, after "--bond-formed ".
+        """
+        for name in names:
+            if getattr(self, name) != settings_of(Request)[name].default:
+                raise AnalysisError(f"--{name.replace('_', '-')} {why}")
 
     @property
     def window_ps(self) -> float | None:

@@ -288,6 +288,7 @@ def test_a_file_of_species(call):
         (None, "--elements O,H --timestep 1", "one for each type"),
         (None, "--elements O,H,Xx --timestep 1", "not the symbol of an element"),
         (None, f"{OPTIONS} --rdf", "RDF needs positions"),
+        (None, f"{OPTIONS} --window 1ps", "--window needs positions, and bonds.reaxff has none"),
         (None, f"{OPTIONS} --skip 39", "two frames or more"),
         (lambda whole: whole[:200], OPTIONS, "ends within its first frame"),
         (lambda whole: whole.replace(" 2 2 1 1 0 0.9", " 2 2 1 1 0", 1), OPTIONS, "9 columns of an atom"),
@@ -307,6 +308,18 @@ def test_mistakes_end_in_one_line(call, text, options, message):
     code, _, err = call(f"analyze bonds.reaxff {options} --output o")
     assert (code, err.count("\n")) == (2, 1)
     assert message in err
+
+
+@pytest.mark.parametrize(
+    "option", ["--bond-formed 0.6", "--bond-broken 0.2", "--bond-lifetime 10fs", "--volume 100"]
+)
+def test_options_of_bonds_are_refused_where_there_are_no_bonds(call, option):
+    write("frames.xyz", "1\n\nAr 0 0 0\n1\n\nAr 0 0 1\n")
+    write("species.out", SPECIES)
+    for source in ("frames.xyz", "species.out --timestep 0.5fs"):
+        code, _, err = call(f"analyze {source} {option} --output o")
+        assert (code, err.count("\n")) == (2, 1)
+        assert f"{option.split()[0]} needs a file of bonds, and {source.split()[0]} has" in err
 
 
 def test_bad_input_of_python():
