@@ -246,7 +246,7 @@ class Simulation(SimulatedSystem):
             ['temperature_left']
 
         Args:
-            kinds: some of rdf, msd, vacf, heat, viscosity, species, bonds, flow, profile.
+            kinds: some of rdf, msd, vacf, heat, viscosity, species, bonds, dipole, ir, flow, profile.
             steps: of the run, for the blocks that errors come from.
             every: steps between samples.
             options: as for `taichimd.observables.planning.make_plan`: window (fs), r_max (Å),

@@ -20,10 +20,11 @@ class Evaluator:
             energies to `energies`.
         degree: d where positions s r have s^d times the energy of positions r; else 0.
         cells: of all systems (`Cells`); given by the device.
+        step: number of the present step, for an evaluation at any time; given by the device.
     """
 
     jumped = energy_costs_less = False
-    degree = 0
+    degree = step = 0
     cells: Any = None
 
     def queue(self, call: Any, verlet: Any, control: Any, when: int, want: int) -> None:
@@ -37,6 +38,13 @@ class Evaluator:
             want: `FORCE`; `ENERGY` or `REST`; or anything else for energies and virials, too.
         """
         raise NotImplementedError
+
+    def begin(self, timestep: float) -> bool:
+        """A run with a time step (internal) begins; whether forces of before are not those of its start."""
+        return False
+
+    def plan(self, first: int, number: int) -> None:
+        """So many steps follow the step `first`, with the time step of `begin`."""
 
     def energies(self) -> list[float | None]:
         """Energy of each system after an evaluation with `ENERGY`, eV; None if atoms are too close."""

@@ -7,7 +7,7 @@ import numpy as np
 from ase.formula import Formula
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
+from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 
 def molecules(n: int, i: NDArray[np.int32], j: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -20,6 +20,41 @@ def molecules(n: int, i: NDArray[np.int32], j: NDArray[np.int32]) -> NDArray[np.
     """
     bonds = coo_array((np.ones(len(i), np.int8), (i, j)), shape=(n, n))
     return connected_components(bonds, directed=False)[1]
+
+
+def made_whole(
+    positions: NDArray[np.float64],
+    cell: NDArray[np.float64],
+    pbc: NDArray[np.bool_],
+    i: NDArray[np.int32],
+    j: NDArray[np.int32],
+) -> NDArray[np.int64]:
+    """Cells by which to shift each atom so that molecules are whole, (n, 3).
+
+    Args:
+        positions: (n, 3) angstrom.
+        cell: (3, 3) rows, angstrom.
+        pbc: (3,) periodic directions; along the others nothing shifts.
+        i: (m,) one atom of each bond, from 0.
+        j: (m,) the other; a bond is taken to be the shortest way between its atoms.
+    """
+    n, periodic = len(positions), np.asarray(pbc, bool)
+    shifts = np.zeros((n, 3), np.int64)
+    if not periodic.any() or not len(i):
+        return shifts
+    rows = np.where(periodic[:, None], cell, 0.0)
+    turns = np.where(periodic, -np.rint((positions[j] - positions[i]) @ np.linalg.pinv(rows)), 0.0)
+    graph = coo_array((np.ones(len(i), np.int8), (i, j)), shape=(n, n)).tocsr()
+    of_bond = {}
+    for a, b, turn in zip(i.tolist(), j.tolist(), turns.astype(np.int64), strict=True):
+        of_bond[a, b], of_bond[b, a] = turn, -turn
+    of_molecule = connected_components(graph, directed=False)[1]
+    for first in np.unique(of_molecule, return_index=True)[1]:
+        order, before = breadth_first_order(graph, first, directed=False)
+        for atom in order[1:].tolist():
+            parent = int(before[atom])
+            shifts[atom] = shifts[parent] + of_bond[parent, atom]
+    return shifts
 
 
 def count_formulas(symbols: Sequence[str], of_molecule: NDArray[np.int32]) -> Counter[str]:

@@ -85,7 +85,8 @@ def _from_parameters(path: Path, options: str) -> ForceField:
         from taichimd.forcefields.reaxff.forcefield import ReaxFF
         from taichimd.forcefields.reaxff.options import Options
 
-        return ReaxFF(path, **(read_options(path.name, options, asdict(Options())) if options else {}))
+        defaults = asdict(Options()) | {"charge": 0.0}
+        return ReaxFF(path, **(read_options(path.name, options, defaults) if options else {}))
     if options:
         raise SettingsError(f"{path.name}: {options!r} are options, which only ReaxFF takes; leave them out")
     if path.suffix in (".lj", ".atm"):

@@ -53,7 +53,7 @@ def read_options(file: str, text: str, defaults: Mapping[str, Any]) -> dict[str,
         SettingsError: an unknown option, one given twice, a value of another type.
     """
     found: dict[str, Any] = {}
-    for part in text.split(","):
+    for part in _parts(text, defaults):
         name, equals, value = (word.strip() for word in part.partition("="))
         name = name.replace("-", "_")
         if not equals or not name:
@@ -67,6 +67,33 @@ def read_options(file: str, text: str, defaults: Mapping[str, Any]) -> dict[str,
     return found
 
 
+def _parts(text: str, defaults: Mapping[str, Any]) -> list[str]:
+    """The options of a text; a list of numbers has commas, too."""
+    parts: list[str] = []
+    for part in text.split(","):
+        before = parts[-1].partition("=")[0].strip().replace("-", "_") if parts else ""
+        if "=" not in part and isinstance(defaults.get(before), tuple):
+            parts[-1] += f",{part}"
+        else:
+            parts.append(part)
+    return parts
+
+
+def _list_of(text: str) -> Any:
+    """Numbers, or numbers by name: "0,0,0.1" or "C:0.2,N:0.22"; a file as it is.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    words = [word.strip() for word in text.split(",")]
+    if Path(text).is_file():
+        return text
+    if ":" not in text:
+        return tuple(number_of(word) for word in words)
+    pairs = [word.split(":") for word in words]
+    return {name.strip(): number_of(value) for name, value in pairs}
+
+
 def _read(file: str, name: str, value: str, default: Any) -> Any:
     if isinstance(default, bool):
         values, expected = {"true": True, "false": False}, "true or false"
@@ -76,6 +103,7 @@ def _read(file: str, name: str, value: str, default: Any) -> Any:
         kinds: dict[type, tuple[str, Any]] = {
             int: ("a whole number", whole_of),
             float: ("a number", number_of),
+            tuple: ("numbers with commas between, as in 0,0,0.1 or C:0.2,N:0.22", _list_of),
         }
         expected, reader = kinds.get(type(default), ("a word", type(default)))
         try:

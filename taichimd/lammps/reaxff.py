@@ -1,9 +1,11 @@
 """ReaxFF by LAMMPS: its terms, charges, forces and virial, in our units, frame and order."""
 
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,10 @@ COLUMNS = {
     "Coulomb": "ep", "polarisation": "eqeq",
 }  # fmt: skip
 """Our names of terms, and LAMMPS's."""
+FIXES = {"qeq": "qeq/reaxff", "qeqr": "qeq/rel/reaxff", "qtpie": "qtpie/reaxff", "acks2": "acks2/reaxff"}
+"""LAMMPS's names of charge models."""
+TIGHTER = 1e-10
+"""Factor of the tolerance of ACKS2: its norm of residuals is larger than that of the other models."""
 ORDER = ("eb", "ea", "elp", "emol", "ev", "epen", "ecoa", "ehb", "et", "eco", "ew", "ep", "efi", "eqeq")
 ATM_PER_KCAL_A3 = 68568.415
 """LAMMPS real units, `force->nktv2p`: its pressure in atm for one kcal/mol/angstrom^3."""
@@ -35,7 +41,7 @@ class ReaxReference:
     """What LAMMPS found.
 
     Attributes:
-        terms: eV, by our names.
+        terms: eV, by our names, with "field" in a field.
         charges: (n) e.
         forces: (n, 3) eV/angstrom.
         virial: (3, 3) eV, -stress * volume.
@@ -59,21 +65,64 @@ def reaxff_setup(atoms: Atoms, box: Box, elements: list[str], file: str | Path) 
     ]
 
 
+@dataclass(frozen=True)
+class ChargeFix:
+    """How LAMMPS finds charges.
+
+    Attributes:
+        model: one of `FIXES`.
+        field: V/angstrom, in the user's frame; empty without one.
+        exponents: of Gaussians by element, bohr^-2, for "qeqr" and "qtpie".
+    """
+
+    model: str = "qeq"
+    field: Sequence[float] = ()
+    exponents: Mapping[str, float] = MappingProxyType({})
+
+    def commands(self, elements: Sequence[str], box: Box, tolerance: float, folder: str) -> list[str]:
+        """LAMMPS commands of the field and of the charges; a file of exponents goes to the folder."""
+        found, gauss = [], ""
+        if self.field:
+            turned = " ".join(repr(float(e)) for e in box.rotation @ np.array(self.field, float))
+            found = [f"fix field all efield {turned}", "fix_modify field energy yes virial yes"]
+        if self.exponents:
+            gauss = f"{folder}/exponents"
+            lines = [f"{k + 1} {self.exponents[name]!r}\n" for k, name in enumerate(elements)]
+            Path(gauss).write_text("".join(lines))
+        if self.model == "acks2":
+            tolerance *= TIGHTER
+        fix = f"fix charges all {FIXES[self.model]} 1 0.0 10.0 {tolerance} reaxff {gauss} maxiter 5000"
+        return [*found, fix]
+
+
 @contextmanager
-def _with_atoms(atoms: Atoms, file: str | Path, tolerance: float) -> Iterator[tuple[Any, Box]]:
+def _with_atoms(
+    atoms: Atoms, file: str | Path, tolerance: float, charges: ChargeFix = ChargeFix()
+) -> Iterator[tuple[Any, Box]]:
     """LAMMPS with these atoms at rest, the potential and its charges; and its box."""
-    box = lammps_box(atoms, margin=20.0)
-    setup = reaxff_setup(atoms, box, unique_elements(atoms), file)
-    with running(atoms, np.zeros((len(atoms), 3)), box, setup) as lmp:
-        lmp.command(f"fix charges all qeq/reaxff 1 0.0 10.0 {tolerance} reaxff maxiter 2000")
+    box, elements = lammps_box(atoms, margin=20.0), unique_elements(atoms)
+    setup = reaxff_setup(atoms, box, elements, file)
+    with (
+        running(atoms, np.zeros((len(atoms), 3)), box, setup) as lmp,
+        tempfile.TemporaryDirectory() as folder,
+    ):
+        for command in charges.commands(elements, box, tolerance, folder):
+            lmp.command(command)
         yield lmp, box
 
 
 def lammps_reaxff_nve(
-    atoms: Atoms, file: str | Path, *, tolerance: float, timestep: float, n_steps: int, every: int
+    atoms: Atoms,
+    file: str | Path,
+    *,
+    tolerance: float,
+    timestep: float,
+    n_steps: int,
+    every: int,
+    charges: ChargeFix = ChargeFix(),
 ) -> Array:
     """Total energy (eV) at the start and after each `every` of NVE steps of `timestep` fs, by LAMMPS."""
-    with _with_atoms(atoms, file, tolerance) as (lmp, box):
+    with _with_atoms(atoms, file, tolerance, charges) as (lmp, box):
         speeds = (atoms.get_velocities() * units.fs) @ box.rotation.T
         lmp.scatter_atoms("v", 1, 3, np.ctypeslib.as_ctypes(np.ascontiguousarray(speeds).ravel()))
         for command in (
@@ -91,14 +140,18 @@ def lammps_reaxff_nve(
 
 
 def lammps_reaxff(
-    atoms: Atoms, file: str | Path, tolerance: float = 1e-12, bonds: Path | None = None
+    atoms: Atoms,
+    file: str | Path,
+    tolerance: float = 1e-12,
+    bonds: Path | None = None,
+    charges: ChargeFix = ChargeFix(),
 ) -> ReaxReference:
-    """Evaluate a structure with LAMMPS's reaxff and qeq/reaxff; `fix reaxff/bonds` writes to `bonds`.
+    """Evaluate a structure with LAMMPS's reaxff and its charges; `fix reaxff/bonds` writes to `bonds`.
 
     LAMMPS takes no image of a hydrogen bond's donor for an acceptor: it compares atoms, not images. In cells
     of 10 angstrom none is within 7.5 angstrom of the hydrogen.
     """
-    with _with_atoms(atoms, file, tolerance) as (lmp, box):
+    with _with_atoms(atoms, file, tolerance, charges) as (lmp, box):
         for command in (
             *([] if bonds is None else [f"fix bonds all reaxff/bonds 1 {bonds}"]),
             "compute terms all pair reaxff",
@@ -113,8 +166,11 @@ def lammps_reaxff(
         pressure = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) / ATM_PER_KCAL_A3
         virial = pressure * np.diag(box.cell).prod() * KCAL_PER_MOL
         forces = np.array(lmp.gather_atoms("f", 1, 3)).reshape(-1, 3) * KCAL_PER_MOL
+        terms = {name: values[column] * KCAL_PER_MOL for name, column in COLUMNS.items()}
+        if charges.field:
+            terms["field"] = lmp.extract_fix("field", 0, 0) * KCAL_PER_MOL
         return ReaxReference(
-            {name: values[column] * KCAL_PER_MOL for name, column in COLUMNS.items()},
+            terms,
             np.array(lmp.gather_atoms("q", 1, 1)),
             forces @ box.rotation,
             box.rotation.T @ virial @ box.rotation,

@@ -2,6 +2,7 @@
 
 from taichimd.observables.angles import Angles
 from taichimd.observables.bonds import Bonds
+from taichimd.observables.dipole import Dipole, Ir
 from taichimd.observables.flow import Flow
 from taichimd.observables.heat import Heat
 from taichimd.observables.interface import Interface
@@ -16,7 +17,9 @@ from taichimd.observables.viscosity import Viscosity
 
 OF_RUNS: dict[str, type[RunObservable]] = {
     kind.name: kind
-    for kind in (Rdf, Msd, Vacf, Heat, Viscosity, Species, Bonds, Flow, Profile, Spectrum, Interface)
+    for kind in (
+        Rdf, Msd, Vacf, Heat, Viscosity, Species, Bonds, Dipole, Ir, Flow, Profile, Spectrum, Interface
+    )  # fmt: skip
 }
 """What a run can observe, by the words of `--observe`."""
 OF_TRAJECTORIES: dict[str, type[TrajectoryObservable]] = {

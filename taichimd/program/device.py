@@ -213,6 +213,7 @@ class Device:
             self.acted()
             self.call(self._run.cut_lists, self.system())
         for one in self.evaluators:
+            one.step = self.step
             one.queue(self.call, self.lists.verlet, self.lists.control, when, want)
 
     def failures(self) -> dict[int, TaichimdError]:
@@ -330,6 +331,11 @@ class Device:
 
     # Steps.
 
+    def begin(self, timestep: float) -> None:
+        """A run with this time step begins: evaluators that depend on the time take it."""
+        if any([one.begin(timestep) for one in self.evaluators]):
+            self.forces_known = self.evaluated = False
+
     def steps(
         self, first: int, number: int, timestep: float, renew: Callable[[], object]
     ) -> Iterator[tuple[int, int, dict[int, TaichimdError]]]:
@@ -339,6 +345,8 @@ class Device:
         array, and `failures`; then it brings lists up to date by `renew`.
         """
         lists, to_do, done = self.lists, number - 1, 0
+        for one in self.evaluators:
+            one.plan(first, number)
         self.call(self._run.open_step, self.system(), to_do, first, timestep)
         self.forces_known = self.evaluated = False
         self.acted()

@@ -40,6 +40,7 @@ class SteppedSystems(Systems):
         if self.drives is not None:
             self.drives.check_time(last, float(timestep))
             self.drives.begin(self.step, float(timestep), self.device.measure_drives)
+        self.device.begin(float(timestep))
         while self.step < last and self.alive:
             flips = [k for k in self.baths.flips(self.step, float(timestep)) if k in self.alive]
             if flips and flip_sheared(self.state, self.cells, flips, self.pbc):

@@ -231,7 +231,7 @@ class ObserveSettings(Settings, topic="observe"):
     quantities: types.Observables = setting(
         None,
         "Quantities to measure during the run, such as rdf,msd: any of rdf, msd, vacf, heat, viscosity, "
-        "species, bonds, flow, profile, spectrum, interface; or none",
+        "species, bonds, dipole, ir, flow, profile, spectrum, interface; or none",
         "observe",
     )
     every: types.Steps = setting(10, "Steps between samples", "observe_every")

@@ -14,9 +14,11 @@ from taichimd.forcefields.reaxff.batched import FLAGS, PIECES, Batched, tables_o
 from taichimd.forcefields.reaxff.extended import Auxiliary
 from taichimd.forcefields.reaxff.history import Past
 from taichimd.forcefields.reaxff.matrix import Matrix, Screening
+from taichimd.forcefields.reaxff.models import Model
 from taichimd.forcefields.reaxff.moves import Places
 from taichimd.forcefields.reaxff.options import COUPLING, Options, check_tolerance
 from taichimd.forcefields.reaxff.precondition import MAX_CLOSE, Close
+from taichimd.forcefields.reaxff.softness import Soft
 from taichimd.forcefields.reaxff.solve_tables import (
     ASTRAY,
     FROZEN,
@@ -26,6 +28,8 @@ from taichimd.forcefields.reaxff.solve_tables import (
     MAX_ASTRAY,
     NORM2,
     ONCE,
+    PLAIN,
+    SOFT,
     SOLVED,
     STATUS,
     Progress,
@@ -100,6 +104,7 @@ class Charges:
         most_iterations: for one solve.
         stored: type of the matrix on the device, ti.f64 or ti.f32; None: f64.
         extended: whether steps take the charges of an extended Lagrangian.
+        model: charge model; None for plain QEq.
 
     Raises:
         SettingsError: a tolerance or a number of iterations out of range; a hardness that is not positive.
@@ -110,6 +115,8 @@ class Charges:
         close: atoms close to each atom, for the preconditioner.
         progress: the first flag of a system says whether its charges are known (`solve_tables.SOLVED`).
         batched: whose everything is, of several systems. moves: what has moved since the last evaluation.
+        chi: (n) electronegativity of each atom, which a model sets before a solve; None for plain QEq.
+        soft: pairs of ACKS2. vectors: of the solver.
     """
 
     def __init__(
@@ -125,6 +132,7 @@ class Charges:
         most_iterations: int = Options.max_iterations,
         stored: Any = None,
         extended: bool = False,
+        model: Model | None = None,
     ) -> None:
         check_tolerance(tolerance)
         if most_iterations < 1:
@@ -139,8 +147,9 @@ class Charges:
         self.stored = stored or ti.f64
         n, both = state.n, ti.types.vector(2, ti.f64)
         self._blocks = blocks_for(8 * n)
+        form = PLAIN if model is None else model.form
         self._kernels = solver_kernels(
-            state.real, self.stored, len(chi), backend, near_layout, extended, state.batch
+            state.real, self.stored, len(chi), backend, near_layout, extended, state.batch, form
         )
         self._calls = FIRST_CALLS
         self.charge = ti.ndarray(state.real, n)
@@ -155,7 +164,9 @@ class Charges:
         )
         history = Auxiliary if extended else Past
         self.past = history(**{name: state.carry(f"charges {name}", shown=False) for name in history.fields})
-        self._vectors = Vectors(*(ti.ndarray(both, n) for _ in Vectors.fields))
+        self.vectors = Vectors(*(ti.ndarray(both, n) for _ in Vectors.fields))
+        self.chi = None if model is None else ti.ndarray(ti.f64, n)
+        self.soft = _soft(model, state) if model is not None and form == SOFT else None
         self.close = Close(
             reach=min(CLOSE, parameters.cutoff / 2),
             count=ti.ndarray(ti.i32, n),
@@ -196,8 +207,8 @@ class Charges:
         self._going = ti.ndarray(ti.i32, ())
         self.matrix = Matrix(width=0, count=ti.ndarray(ti.i32, n))
         self._solver = Solver(
-            *threads_and_chunks, state, self._vectors, self.progress, self.elements, self.matrix, self.close,
-            self.screening, self.batched,
+            *threads_and_chunks, state, self.vectors, self.progress, self.elements, self.matrix, self.close,
+            self.screening, self.batched, self.chi, self.soft,
         )  # fmt: skip
 
     def reserve(self, near: NearRows) -> None:
@@ -217,6 +228,13 @@ class Charges:
         matrix.width = near.width
         matrix.entries = array(ti.i32, rows, what, size, FEWER)
         matrix.values = array(self.stored, rows, what, size, FEWER)
+        if self.soft is not None:
+            what, size = f"pairs of ACKS2 of {n} atoms, {near.width} each", 12 * rows
+            self.soft.entries = self.soft.values = None
+            require(size, rows, what, FEWER)
+            self.soft.width = near.width
+            self.soft.entries = array(ti.i32, rows, what, size, FEWER)
+            self.soft.values = array(ti.f64, rows, what, size, FEWER)
 
     def queue(
         self,
@@ -344,9 +362,13 @@ class Charges:
 
     def memory(self) -> int:
         """Bytes on the device."""
-        v, matrix = self._vectors, self.matrix
+        v, matrix = self.vectors, self.matrix
+        more = [] if self.chi is None else [self.chi]
+        if self.soft is not None:
+            more += [value for value in vars(self.soft).values() if not isinstance(value, int | float)]
         close = self.close.count, self.close.entries, self.close.factors, self.close.diagonal
-        return bytes_of(*vars(v).values(), *close, matrix.count, matrix.entries, matrix.values, self.charge)
+        own = matrix.count, matrix.entries, matrix.values, self.charge
+        return bytes_of(*vars(v).values(), *close, *own, *more)
 
     def _message(self, status: int, number: int) -> str:
         found = self.statistics(number)
@@ -382,6 +404,23 @@ def _integers(values: Any) -> Any:
     made = ti.ndarray(ti.i32, len(numbers))
     made.from_numpy(numbers)
     return made
+
+
+def _soft(model: Model, state: State) -> Soft:
+    """Arrays of ACKS2 without its rows."""
+    n, references = state.n, [model.references(part.stop - part.start) for part in state.parts]
+    both = ti.types.vector(2, ti.f64)
+    return Soft(
+        amplitude=model.softness,
+        width=0,
+        radii=_on_device(model.radii),
+        count=ti.ndarray(ti.i32, n),
+        diagonal=ti.ndarray(ti.f64, n),
+        reference=ti.ndarray(ti.f64, n),
+        given=_on_device(np.concatenate(references)),
+        left=ti.ndarray(both, n),
+        inner=ti.ndarray(both, n),
+    )
 
 
 def _on_device(values: Any) -> Any:

@@ -3,7 +3,7 @@
 The names are those of Chenoweth, van Duin and Goddard, J. Phys. Chem. A 112, 1040 (2008), supporting
 information; the columns of the inner wall and of the low-gradient dispersion (lg) are those of Liu et al.,
 J. Phys. Chem. A 115, 11016 (2011). Comment lines of published files name some columns differently, and often
-wrongly. No term of the energy uses a column called `unused_...`.
+wrongly. Only ACKS2 uses columns called `unused_...` (`SOFTNESS`).
 """
 
 GENERAL = (
@@ -14,6 +14,9 @@ GENERAL = (
     "p_coa3",
 )
 """The 39 general parameters. `cutoff` is 100 times the bond order at which bonds end."""
+SOFTNESS, SOFTNESS_RADIUS = "unused_35", "unused_3_7"
+"""A general parameter and a column of atoms that ACKS2 alone uses: amplitude (e^2/eV) and bond cutoff
+(angstrom) of the bond softness."""
 
 ATOM = (
     ("r_sigma", "Val", "mass", "r_vdW", "D", "gamma", "r_pi", "Val_e"),

@@ -16,12 +16,15 @@ from taichimd.forcefields.reaxff.batched import FLAGS
 from taichimd.forcefields.reaxff.bond_table import BondReader, BondTable
 from taichimd.forcefields.reaxff.bonded import Bonded
 from taichimd.forcefields.reaxff.charges import ChargeParameters, Charges
+from taichimd.forcefields.reaxff.electronegativity import Response
 from taichimd.forcefields.reaxff.history import BESIDE, JUMP, STEP
+from taichimd.forcefields.reaxff.models import Model
 from taichimd.forcefields.reaxff.moves import Moves
 from taichimd.forcefields.reaxff.nonbonded import Nonbonded, Results
 from taichimd.forcefields.reaxff.options import CONSTANTS, INTERVALS, NORM, Options
 from taichimd.forcefields.reaxff.pairs import Form, pair_table
 from taichimd.forcefields.reaxff.parameters import ATOM, PAIR, Parameters
+from taichimd.forcefields.reaxff.responding import Responding
 from taichimd.forcefields.reaxff.solve_tables import SOLVED, Progress
 from taichimd.forcefields.reaxff.solve_tables import STATUS as OF_SOLVE
 from taichimd.forcefields.reaxff.tables import device_tables
@@ -75,6 +78,16 @@ def _hold_all(progress, moves, control, status):  # type: ignore[no-untyped-def]
             moves.again[0] = 1
 
 
+@kernel(
+    types_of(ti.f64), response=Response.only("energy"),
+    nonbonded=ArrayField("real", "n", "energy of nonbonded terms, eV"), status=STATUS
+)  # fmt: skip
+def _add_field(response, nonbonded, status):  # type: ignore[no-untyped-def]
+    for i in range(nonbonded.shape[0]):
+        if status[GO] == 1:
+            nonbonded[i] += response.energy[i]
+
+
 class BondRoom:
     """Room for rows of bonds, which a near list asks to grow."""
 
@@ -106,6 +119,7 @@ class ReaxEvaluator(Evaluator):
         near: near lists of bonds and hydrogen bonds, and of all pairs.
         outputs: what both of these groups leave: this class takes the arrays of the second for its own.
         backend: "cuda" or "cpu".
+        model: charge model and field; None for plain QEq.
     """
 
     def __init__(
@@ -116,6 +130,7 @@ class ReaxEvaluator(Evaluator):
         near: tuple[NearList, NearList],
         outputs: tuple[Outputs, Outputs],
         backend: str,
+        model: Model | None = None,
     ) -> None:
         n_kinds = len(parameters.species)
         self._state, self._near, self._outputs = state, near, outputs
@@ -142,13 +157,16 @@ class ReaxEvaluator(Evaluator):
             net_charge=options.net_charge,
             most_iterations=options.max_iterations,
             stored=ti.f32 if options.matrix_precision == "float32" else ti.f64,
-            extended=options.charges == "extended-lagrangian",
+            extended=options.extended,
+            model=model,
         )
+        constants = CONSTANTS[options.constants]
+        self._model = None if model is None else Responding(model, state, self.charges, constants, backend)
         form = Form(parameters.shielded, parameters.wall, parameters.lg)
         exponent = general["p_vdW1"]
         self._nonbonded = Nonbonded(
             state, self.charges, pair_table(pair, form, exponent), form, exponent, backend,
-            CONSTANTS[options.constants], intervals=INTERVALS if options.tables else None,
+            constants, intervals=INTERVALS if options.tables else None,
         )  # fmt: skip
         results = self._nonbonded.results
         outputs[1].force, outputs[1].virial = results.force, results.virial
@@ -166,6 +184,9 @@ class ReaxEvaluator(Evaluator):
             self._status, first, when, near.number,
         )  # fmt: skip
         kind = STEP if when != ANY_TIME else JUMP if self.jumped else BESIDE
+        if self._model:
+            self._model.set_field(call, control, when, self.step)
+            self._model.before(self._near[1].near, verlet.shifts, verlet.shift_bits, self._status, HELD)
         self.charges.queue(
             self._near[1].near, verlet.shifts, verlet.shift_bits, self._status, HELD, kind,
             self.cells.arrays.vectors,
@@ -177,9 +198,22 @@ class ReaxEvaluator(Evaluator):
         else:
             call(_hold, self.charges.progress, control, self._status)
         self._nonbonded.queue(verlet.shifts, ALL if all_of_it else FORCE)
+        if self._model:
+            self._model.after(self._nonbonded.results, ALL if all_of_it else FORCE)
         if all_of_it:
             second = self._outputs[1]
             call(_sum_terms, bonded.bonds, self._nonbonded.results, first.energy, second.energy, self._status)
+            if self._model and self._model.model.pulls:
+                call(_add_field, self._model.arrays, second.energy, self._status)
+
+    def begin(self, timestep: float) -> bool:
+        """See `Evaluator`: a field may depend on time."""
+        return self._model is not None and self._model.begin(timestep)
+
+    def plan(self, first: int, number: int) -> None:
+        """See `Evaluator`."""
+        if self._model is not None:
+            self._model.plan(first, number)
 
     def failures(self) -> dict[int, TaichimdError]:
         """Wait for the device: a ChargeError of each system whose charges did not converge."""
@@ -194,10 +228,15 @@ class ReaxEvaluator(Evaluator):
         values = self._bonded.bonds.terms.to_numpy().reshape(len(TERMS), self._state.n)
         # In the user's order: the sum has the same bits whatever the spatial sort.
         orders = [self._state.sorted_of.to_numpy()[part] for part in self._state.parts]
-        return [
+        found = [
             {name: float(row[order].sum()) for name, row in zip(TERMS, values, strict=True)}
             for order in orders
         ]
+        if self._model and self._model.model.pulls:
+            energies = self._model.arrays.energy.to_numpy()
+            for of_system, order in zip(found, orders, strict=True):
+                of_system["field"] = float(energies[order].sum())
+        return found
 
     def statistics(self) -> dict[str, Any]:
         """How the charge equilibration went, for reports; of several systems the worst residuals."""

@@ -6,6 +6,7 @@ from taichimd.core.arguments import ArrayField, Bundle, Number
 from taichimd.forcefields.reaxff.batched import Batched
 from taichimd.forcefields.reaxff.matrix import Matrix, Screening
 from taichimd.forcefields.reaxff.precondition import Close
+from taichimd.forcefields.reaxff.softness import Soft
 from taichimd.neighbours.rows import NearRows
 
 STATUS, ITERATIONS, SOLVES, ALL_ITERATIONS, ONCE = range(5)
@@ -15,6 +16,8 @@ is not positive; a guess of the extended Lagrangian that is too far from the sol
 MAX_ASTRAY = 0.1
 """Residual, as that of the tolerance, of such a guess."""
 GAMMA, ALPHA, OLD_GAMMA, OLD_ALPHA, NORM2 = range(5)
+PLAIN, GIVEN, SOFT = range(3)
+"""What is solved: H s = -chi of the kinds; that of each atom (`electronegativity`); ACKS2 (`softness`)."""
 
 
 class Vectors(Bundle):
@@ -76,3 +79,5 @@ class Solver(Bundle):
     close: Any = Close
     screening: Any = Screening
     batched: Any = Batched
+    chi: Any = ArrayField("f64", "n", "electronegativity of each atom, with the field, eV")
+    soft: Any = Soft

@@ -28,6 +28,7 @@ from taichimd.forcefields.reaxff.history import Past, guess
 from taichimd.forcefields.reaxff.matrix import matrix_functions, types_with_pairs
 from taichimd.forcefields.reaxff.moves import OF_ONE, Moves, kind_function
 from taichimd.forcefields.reaxff.precondition import factor_functions
+from taichimd.forcefields.reaxff.softness import soft_functions
 from taichimd.forcefields.reaxff.solve_tables import (
     ALL_ITERATIONS,
     ALPHA,
@@ -42,8 +43,10 @@ from taichimd.forcefields.reaxff.solve_tables import (
     OLD_ALPHA,
     OLD_GAMMA,
     ONCE,
+    PLAIN,
     ROWS,
     SHIFTS,
+    SOFT,
     SOLVED,
     SOLVES,
     STATUS,
@@ -95,7 +98,14 @@ class RepeatedKernels:
 
 @cache
 def solver_kernels(
-    real: Any, stored: Any, n_kinds: int, backend: str, near_layout: int, extended: bool, batch: bool = False
+    real: Any,
+    stored: Any,
+    n_kinds: int,
+    backend: str,
+    near_layout: int,
+    extended: bool,
+    batch: bool = False,
+    form: int = PLAIN,
 ) -> OneKernel | RepeatedKernels:
     """Kernels of a solve, for one precision.
 
@@ -107,6 +117,7 @@ def solver_kernels(
         near_layout: of the near list.
         extended: whether charges are those of an extended Lagrangian (`extended`).
         batch: whether there are several systems.
+        form: what is solved: `PLAIN`, `GIVEN` or `SOFT`.
     """
     types = types_with_pairs(types_of(real), stored)
     whose, kind_of = whose_functions(batch, chunk_size(backend)), kind_function(batch)
@@ -115,11 +126,32 @@ def solver_kernels(
     matrix_of = matrix_functions(stored, n_kinds, layout, near_layout, close_to.put, status)
     many = matrix_of.threads
     history, first_of = (Auxiliary, auxiliary_guess) if extended else (Past, guess)
+    soft_of = soft_functions(n_kinds, body_layout(backend), near_layout, status) if form == SOFT else None
+
+    @ti.func
+    def chi_of(i, g: ti.template()):
+        """Electronegativity of an atom."""
+        chi = 0.0
+        if ti.static(form == PLAIN):
+            chi = g.elements[2 * g.atoms.kind[i]]
+        else:
+            chi = g.chi[i]
+        return chi
+
+    @ti.func
+    def cold(i, g: ti.template()):
+        """Solutions of an atom by itself."""
+        s, t, eta = 0.0, 0.0, g.elements[2 * g.atoms.kind[i] + 1]
+        if ti.static(form != SOFT):
+            s, t = -chi_of(i, g) / eta, -1.0 / eta
+        return s, t
 
     @ti.func
     def dots(i, g: ti.template()):
         r, z, w = g.v.r[i], g.v.z[i], g.v.w[i]
         scale = 1.0 / g.elements[2 * g.atoms.kind[i] + 1]
+        if ti.static(form == SOFT):
+            scale = 1.0 / g.soft.diagonal[i]
         return ti.Vector(
             [r[0] * z[0], r[1] * z[1], w[0] * z[0], w[1] * z[1], r[0] * r[0] * scale, r[1] * r[1] * scale]
         )
@@ -148,8 +180,8 @@ def solver_kernels(
                 for c in ti.static(range(FLAGS)):
                     g.progress.scalars[at + c] = ti.Vector.zero(ti.f64, 2)
             if control[frozen] == 0:
-                chi, eta = g.elements[2 * g.atoms.kind[i]], g.elements[2 * g.atoms.kind[i] + 1]
-                s, t, once = first_of(i, -chi / eta, -1.0 / eta, kind_of(k, stepping, moves), past)
+                cold_s, cold_t = cold(i, g)
+                s, t, once = first_of(i, cold_s, cold_t, kind_of(k, stepping, moves), past)
                 if begins:
                     g.progress.flags[at + ONCE] = once
                 if ti.static(batch):
@@ -162,7 +194,7 @@ def solver_kernels(
 
     @computed_in(ti.f64)
     def multiply(opens: ti.template(), g: ti.template(), going: ti.template()):
-        """Find w = H z, and open an iteration."""
+        """Find w = H z, and open an iteration; of ACKS2, what `softness` calls `inner`."""
         for thread in range(g.threads):
             n = g.atoms.n
             i = ti.min(thread // many, n - 1)
@@ -178,15 +210,23 @@ def solver_kernels(
                     g.progress.flags[at + ITERATIONS] += 1
                     g.progress.scalars[at + OLD_GAMMA] = g.progress.scalars[at + GAMMA]
                     g.progress.scalars[at + OLD_ALPHA] = g.progress.scalars[at + ALPHA]
-            found = matrix_of.product(i, thread, does, n, g.matrix, g.v.z)
-            if does and thread % many == 0:
-                g.v.w[i] = found + g.elements[2 * g.atoms.kind[i] + 1] * g.v.z[i]
+            if ti.static(form == SOFT):
+                found = matrix_of.product(i, thread, does, n, g.matrix, g.soft.left)
+                if does and thread % many == 0:
+                    value = found + g.elements[2 * g.atoms.kind[i] + 1] * g.soft.left[i] + g.v.z[i]
+                    if ti.static(not opens):
+                        value[0] += chi_of(i, g)
+                    g.soft.inner[i] = value
+            else:
+                found = matrix_of.product(i, thread, does, n, g.matrix, g.v.z)
+                if does and thread % many == 0:
+                    g.v.w[i] = found + g.elements[2 * g.atoms.kind[i] + 1] * g.v.z[i]
 
     @computed_in(ti.f64)
     def first_residual(g: ti.template()):
         for i in range(g.atoms.n):
             if whose.status(i, g) == GOING:
-                g.v.r[i] = ti.Vector([-g.elements[2 * g.atoms.kind[i]], -1.0]) - g.v.w[i]
+                g.v.r[i] = ti.Vector([-chi_of(i, g), -1.0]) - g.v.w[i]
                 g.v.p[i] = ti.Vector.zero(ti.f64, 2)
                 g.v.h[i] = ti.Vector.zero(ti.f64, 2)
 
@@ -194,11 +234,18 @@ def solver_kernels(
     def open_solve(near: ti.template(), shifts: ti.template(), g: ti.template()):
         """The matrix, its preconditioner, and the residual of the guess."""
         matrix_of.fill(near, shifts, g)
-        close_to.factorise(shifts, g)
-        if ti.static(not matrix_of.rounded):
+        if ti.static(form == SOFT):
+            soft_of.fill(near, shifts, g)
+            soft_of.left(True, g)
             multiply(False, g, None)
-        first_residual(g)
-        close_to.apply(g)
+            soft_of.residual(g)
+            soft_of.apply(g)
+        else:
+            close_to.factorise(shifts, g)
+            if ti.static(not matrix_of.rounded):
+                multiply(False, g, None)
+            first_residual(g)
+            close_to.apply(g)
 
     @ti.func
     def coefficients(k, g: ti.template()):
@@ -292,12 +339,19 @@ def solver_kernels(
 
     @ti.func
     def iteration(g: ti.template(), going: ti.template()):
+        if ti.static(form == SOFT):
+            soft_of.left(False, g)
         multiply(True, g, going)
+        if ti.static(form == SOFT):
+            soft_of.product(g)
         add_dots.pieces(g)
         improve(g, going)
         if ti.static(extended):
             stop(g, going)
-        close_to.apply(g)
+        if ti.static(form == SOFT):
+            soft_of.apply(g)
+        else:
+            close_to.apply(g)
 
     @computed_in(ti.f64)
     def end(net, past: ti.template(), charge: ti.template(), g: ti.template()):
@@ -314,12 +368,18 @@ def solver_kernels(
                         g.progress.flags[at + ITERATIONS] - 1 + g.progress.flags[at + ONCE]
                     )
                 total = add_solutions.total(k, g)
-                share = (total[0] - net) / total[1]
+                share = 0.0
+                if ti.static(form != SOFT):
+                    share = (total[0] - net) / total[1]
                 for i in range(first, last):
                     x = g.v.x[i]
                     past.s0[i] = ti.cast(x[0], real)
                     past.t0[i] = ti.cast(x[1], real)
-                    charge[i] = ti.cast(x[0] - share * x[1], real)
+                    if ti.static(form == SOFT):
+                        q = soft_of.times(i, g.v.x, g.atoms.n, g.matrix.shift_bits, g.soft)
+                        charge[i] = ti.cast(g.soft.reference[i] + q, real)
+                    else:
+                        charge[i] = ti.cast(x[0] - share * x[1], real)
 
     frozen, stepping = Number("i32", "word of control"), Number("i32", "what the evaluation is (`history`)")
     net = Number("f64", "net charge, e")
@@ -328,7 +388,11 @@ def solver_kernels(
         "stepping": stepping,
     }  # fmt: skip
     rows: dict[str, Any] = {"near": ROWS, "shifts": SHIFTS}
-    all_of_it = [name for name in Solver.fields if batch or name != "batched"]
+    # What a model needs, and of ACKS2 what `end` takes.
+    own = () if form == PLAIN else ("chi", "soft") if form == SOFT else ("chi",)
+    at_end = ("soft", "matrix") if form == SOFT else ()
+    left_out = {"chi", "soft"} - {*own} | set(() if batch else ("batched",))
+    all_of_it = [name for name in Solver.fields if name not in left_out]
     no_screening = [name for name in all_of_it if name != "screening"]
     # What all kernels of a batch take, and what they take of atoms.
     each = ["batched"] * batch
@@ -353,7 +417,7 @@ def solver_kernels(
     @kernel(
         types,
         g=Solver.only(
-            "elements", *each, atoms=Sites.only("n", "kind", *at_places), v=Vectors.only("x", "z"),
+            "elements", *each, *own, atoms=Sites.only("n", "kind", *at_places), v=Vectors.only("x", "z"),
             progress=Progress.only("flags", "scalars")
         ),
         **start,
@@ -364,7 +428,7 @@ def solver_kernels(
 
     @kernel(
         types, graph=True, g=Solver.only("threads", "atoms", "elements", "matrix", "close", "screening",
-        *each, v=Vectors.only("r", "u", "z", "w", "p", "h"), progress=Progress.only("flags")), **rows
+        *each, *own, v=Vectors.only("r", "u", "z", "w", "p", "h"), progress=Progress.only("flags")), **rows
     )  # fmt: skip
     def cut(g, near, shifts):
         """The matrix, its preconditioner, and the residual of the first guess."""
@@ -377,7 +441,7 @@ def solver_kernels(
             iteration(g, None)
 
     @kernel(
-        types, graph=True, g=Solver.only("chunks", *each, atoms=Sites.only("n", "sorted_of"),
+        types, graph=True, g=Solver.only("chunks", *each, *at_end, atoms=Sites.only("n", "sorted_of"),
         v=Vectors.only("x"), progress=Progress.only("flags", "partial")), past=history.only("s0", "t0"),
         charge=CHARGE, net=net
     )  # fmt: skip

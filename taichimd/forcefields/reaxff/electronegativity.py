@@ -1,0 +1,298 @@
+"""Electronegativities of atoms in a field and in QEqR and QTPIE, and energies and forces of charge models.
+
+The potential of a uniform field E is phi = -E . x. With overlaps S of normalised 1s Gaussians,
+
+    S_ij = (2 sqrt(a_i a_j)/(a_i + a_j))^(3/2) exp(-a_i a_j/(a_i + a_j) r^2),   D_i = 1 + sum_j S_ij,
+    QEq, ACKS2:  chi*_i = chi_i + phi_i
+    QEqR:        chi*_i = chi_i + sum_j S_ij beta (phi_i - phi_j)/D_i
+    QTPIE:       chi*_i = sum_j S_ij [chi_i - chi_j + beta (phi_i - phi_j)]/D_i
+
+over all images, phi_i - phi_j = E . (x_j - x_i) with the image that is met: J. Chen, T. J. Martinez, Chem.
+Phys. Lett. 438, 315 (2007); P. Lalli, A. Giusti, J. Chem. Phys. 162, 174311 (2025), as the manual of LAMMPS
+gives them. Overlaps end at R = sqrt(2 ln(1e10)/a) of the smallest exponent a.
+
+Energies, with the constant k of the polarisation energy:
+
+    as LAMMPS:   that of the bare chi, and k' sum q phi with a constant k' of its own; forces at fixed charges
+    consistent:  k (sum chi* q + q H q/2), stationary at the solved q: its forces need dchi*/dx alone
+
+For an entry d = x_j - x_i with the bracket v above (without chi for QEqR), its average g_i = chi*_i (QEqR:
+chi*_i - chi_i) and w_i = k q_i/D_i,
+
+    dE/dd = [w_i (v - g_i) - w_j (v + g_j)] dS/dd + beta S (w_i - w_j) E.
+
+ACKS2 adds k [u (q - q0) + u X u/2] (`softness`), whose derivative to x is that of X alone.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from taichimd.core.arguments import ArrayField, Bundle, Kernel, Number, kernel, types_of
+from taichimd.core.math import exp
+from taichimd.core.runtime import computed_in, ti
+from taichimd.enumerate.access import load_matrix, store_matrix
+from taichimd.enumerate.reproducible_sum import ALL, FORCE, empty_sums, total_of, with_term
+from taichimd.forcefields.reaxff.batched import Batched, whose_functions
+from taichimd.forcefields.reaxff.matrix import types_with_pairs
+from taichimd.forcefields.reaxff.nonbonded import Results
+from taichimd.forcefields.reaxff.options import Constants
+from taichimd.forcefields.reaxff.softness import Soft, softness
+from taichimd.forcefields.reaxff.solve_tables import (
+    CHARGE,
+    ELEMENTS,
+    ROWS,
+    SHIFTS,
+    SOLVED,
+    Progress,
+    Vectors,
+)
+from taichimd.neighbours.control import CONTROL
+from taichimd.neighbours.entries import straight_vector_to
+from taichimd.neighbours.rows import NearRows, body_layout, row_layout, slot
+from taichimd.system.state import Atoms
+
+NUMBERS = 14
+"""Of an atom: force 3, energy of polarisation and of softness, virial 9."""
+
+
+class Response(Bundle):
+    """What a model reads and leaves."""
+
+    chi: Any = ArrayField("f64", "n", "electronegativity chi* of each atom, eV")
+    norm: Any = ArrayField("f64", "n", "D of each atom")
+    energy: Any = ArrayField("real", "n", "energy of each atom in the field, eV")
+    field: Any = ArrayField("f64", "3", "field, V/angstrom")
+    gauss: Any = ArrayField("f64", "2 kinds^2", "factor of S and a_i a_j/(a_i + a_j), 1/angstrom^2")
+    reach2: Any = Number("f64", "square of the distance at which overlaps end, angstrom^2")
+    scale: Any = Number("f64", "beta")
+    field_ev: Any = Number("f64", "energy of 1 e in a potential of 1 V, eV")
+
+
+class Around(Bundle):
+    """What the loops read besides."""
+
+    atoms: Any = Atoms
+    near: Any = NearRows
+    shifts: Any = SHIFTS
+    shift_bits: Any = Number("i32", "low bits of an entry that hold the code of its image")
+    elements: Any = ELEMENTS
+    charge: Any = CHARGE
+    constants: Any = Constants
+    progress: Any = Progress
+    soft: Any = Soft
+    v: Any = Vectors
+    batched: Any = Batched
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What kernels are compiled for.
+
+    Attributes:
+        overlaps, differences, pulls: as `models.Model`. field: whether there is one. consistent: as there.
+        soft: whether the model is ACKS2.
+    """
+
+    overlaps: bool
+    differences: bool
+    pulls: bool
+    field: bool
+    consistent: bool
+    soft: bool
+
+
+@dataclass(frozen=True)
+class ResponseKernels:
+    """Kernels of a model. `before`: electronegativities; `forces`, `everything`: what the charges add."""
+
+    before: Kernel
+    forces: Kernel
+    everything: Kernel
+
+
+@cache
+def response_kernels(
+    real: Any, n_kinds: int, backend: str, kind: Kind, batch: bool = False
+) -> ResponseKernels:
+    """The kernels for one precision, number of species and kind of model."""
+    types = types_with_pairs(types_of(real), ti.f64)
+    near_layout, layout = row_layout(backend), body_layout(backend)
+    status = whose_functions(batch, 1).status
+
+    @ti.func
+    def vector_of(entry, here, g: ti.template()):
+        return ti.cast(straight_vector_to(entry, g.shift_bits, here, g.atoms.pos, g.shifts), ti.f64)
+
+    @ti.func
+    def field_of(response: ti.template()):
+        return ti.Vector([response.field[0], response.field[1], response.field[2]])
+
+    @ti.func
+    def overlap(r2, a, b, response: ti.template()):
+        """S and dS/d(r^2), 0 beyond the reach."""
+        at, s, slope = 2 * (a * n_kinds + b), 0.0, 0.0
+        if r2 <= response.reach2:
+            p = response.gauss[at + 1]
+            s = response.gauss[at] * exp(-p * r2)
+            slope = -p * s
+        return s, slope
+
+    @ti.func
+    def difference(a, b, d, g: ti.template(), response: ti.template()):
+        """The bracket of two atoms, eV."""
+        v = 0.0
+        if ti.static(kind.differences):
+            v += g.elements[2 * a] - g.elements[2 * b]
+        if ti.static(kind.field):
+            v += response.scale * d.dot(field_of(response))
+        return v
+
+    @ti.func
+    def own(i, g: ti.template()):
+        """Electronegativity of an atom before averages: that of its kind, or 0."""
+        chi = 0.0
+        if ti.static(not kind.differences):
+            chi = g.elements[2 * g.atoms.kind[i]]
+        return chi
+
+    @ti.func
+    def average(i, g: ti.template(), response: ti.template()):
+        """Sum of S v and of S over the entries of atom i."""
+        here, a, sums = g.atoms.pos[i], g.atoms.kind[i], empty_sums(2)
+        for s in range(ti.min(g.near.count[i], g.near.width)):
+            entry = g.near.entries[slot(i, s, g.atoms.n, g.near.width, near_layout)]
+            d, b = vector_of(entry, here, g), g.atoms.kind[entry >> g.shift_bits]
+            value, _ = overlap(d.dot(d), a, b, response)
+            with_term(sums, 2, 0, value * difference(a, b, d, g, response))
+            with_term(sums, 2, 1, value)
+        return total_of(sums[0], sums[2]), total_of(sums[1], sums[3])
+
+    @computed_in(ti.f64)
+    def electronegativities(g: ti.template(), response: ti.template(), control: ti.template(), frozen):
+        for i in range(g.atoms.n):
+            if control[frozen] == 0:
+                chi = own(i, g)
+                if ti.static(kind.overlaps):
+                    over, norm = average(i, g, response)
+                    response.norm[i] = 1.0 + norm
+                    chi += over / (1.0 + norm)
+                elif ti.static(kind.field):
+                    chi -= field_of(response).dot(ti.cast(g.atoms.pos[i], ti.f64))
+                response.chi[i] = chi
+
+    @ti.func
+    def add(sums: ti.template(), f, d, energy, want: ti.template()):
+        """Add the force of an entry on its atom, half of the entry's energy and its virial."""
+        terms = ti.static(3 if want == FORCE else NUMBERS)
+        for x in ti.static(range(3)):
+            with_term(sums, terms, x, f[x])
+        if ti.static(want == ALL):
+            with_term(sums, terms, 4, 0.5 * energy)
+            for x in ti.static(range(9)):
+                with_term(sums, terms, 5 + x, -0.5 * d[x // 3] * f[x % 3])
+
+    @ti.func
+    def add_overlaps(sums: ti.template(), i, want: ti.template(), g: ti.template(), response: ti.template()):
+        """What the derivative of chi* adds to the force on atom i."""
+        here, a, k = g.atoms.pos[i], g.atoms.kind[i], g.constants.polarisation
+        w = k * ti.cast(g.charge[i], ti.f64) / response.norm[i]
+        mean = response.chi[i] - own(i, g)
+        for s in range(ti.min(g.near.count[i], g.near.width)):
+            entry = g.near.entries[slot(i, s, g.atoms.n, g.near.width, near_layout)]
+            j = entry >> g.shift_bits
+            d, b = vector_of(entry, here, g), g.atoms.kind[j]
+            value, slope = overlap(d.dot(d), a, b, response)
+            if value != 0.0:
+                v = difference(a, b, d, g, response)
+                other = k * ti.cast(g.charge[j], ti.f64) / response.norm[j]
+                central = w * (v - mean) - other * (v + response.chi[j] - own(j, g))
+                f = (2.0 * central * slope) * d
+                if ti.static(kind.field):
+                    f += (response.scale * value * (w - other)) * field_of(response)
+                add(sums, f, d, 0.0, want)
+
+    @ti.func
+    def add_softness(sums: ti.template(), i, want: ti.template(), g: ti.template()):
+        """The energy of the softness and its forces, at fixed u."""
+        here, a, u = g.atoms.pos[i], g.atoms.kind[i], g.v.x[i][0]
+        for s in range(g.soft.count[i]):
+            entry = g.soft.entries[slot(i, s, g.atoms.n, g.soft.width, layout)]
+            j = entry >> g.shift_bits
+            d = vector_of(entry, here, g)
+            r, du = ti.sqrt(d.dot(d)), u - g.v.x[j][0]
+            x, slope = softness(r, g.soft.radii[a * n_kinds + g.atoms.kind[j]], g.soft.amplitude)
+            factor = -0.5 * g.constants.polarisation * (du * du)
+            add(sums, (factor * slope / r) * d, d, factor * x, want)
+
+    @ti.func
+    def of_atom(i, want: ti.template(), g: ti.template(), response: ti.template(), results: ti.template()):
+        terms = ti.static(3 if want == FORCE else NUMBERS)
+        q = ti.cast(g.charge[i], ti.f64)
+        sums = empty_sums(terms)
+        if ti.static(kind.overlaps and kind.consistent):
+            add_overlaps(sums, i, want, g, response)
+        if ti.static(kind.soft):
+            add_softness(sums, i, want, g)
+        total = ti.Vector([total_of(sums[k], sums[terms + k]) for k in ti.static(range(terms))])
+        pull = ti.Vector.zero(ti.f64, 3)
+        if ti.static(kind.pulls):
+            pull = (response.field_ev * q) * field_of(response)
+        force = ti.Vector([total[0], total[1], total[2]]) + pull
+        results.force[i] += ti.cast(force, real)
+        if ti.static(want == ALL):
+            here, energy = ti.cast(g.atoms.pos[i], ti.f64), 0.0
+            if ti.static(kind.pulls):
+                energy -= pull.dot(here)
+            response.energy[i] = ti.cast(energy, real)
+            polarisation = 0.0
+            if ti.static(kind.overlaps and kind.consistent):
+                polarisation = q * (response.chi[i] - g.elements[2 * g.atoms.kind[i]])
+            if ti.static(kind.soft):
+                polarisation = g.v.x[i][0] * (q - g.soft.reference[i])
+            results.polarisation[i] += ti.cast(g.constants.polarisation * polarisation, real)
+            results.coulomb[i] += ti.cast(total[4], real)
+            w = ti.Matrix(
+                [[total[5 + 3 * x + y] + here[x] * pull[y] for y in ti.static(range(3))]
+                 for x in ti.static(range(3))]
+            )  # fmt: skip
+            store_matrix(results.virial, i, load_matrix(results.virial, i) + ti.cast(w, real))
+
+    @computed_in(ti.f64)
+    def of_atoms(want: ti.template(), g: ti.template(), response: ti.template(), results: ti.template()):
+        for i in range(g.atoms.n):
+            if status(i, g) == SOLVED:
+                of_atom(i, want, g, response, results)
+
+    atoms = Atoms.only("n", "pos", "kind")
+    rows = {"near": ROWS} if kind.overlaps else {}
+    images = ("shifts", "shift_bits") if kind.overlaps or kind.soft else ()
+    numbers = ("field", "scale", "field_ev") if kind.field else ()
+    gauss = ("norm", "gauss", "reach2") if kind.overlaps else ()
+    around = Around.only(*(images if rows else ()), "elements", atoms=atoms, **rows)
+    left = Around.only(
+        *images, "elements", "charge", "constants", atoms=atoms, progress=Progress.only("flags"), **rows,
+        batched=Batched.only("system") if batch else None,
+        **({"soft": Soft, "v": Vectors.only("x")} if kind.soft else {}),
+    )  # fmt: skip
+    response_of = Response.only("chi", *numbers, *gauss)
+
+    @kernel(types, g=around, response=response_of, control=CONTROL, frozen=Number("i32", "word of control"))
+    def before(g, response, control, frozen):
+        """Electronegativities, before a solve."""
+        electronegativities(g, response, control, frozen)
+
+    @kernel(types, g=left, response=response_of, results=Results.only("force"))
+    def forces(g, response, results):
+        """Add the forces of the model, if charges are known."""
+        of_atoms(FORCE, g, response, results)
+
+    @kernel(
+        types, g=left, response=Response.only("chi", "energy", *numbers, *gauss),
+        results=Results.only("force", "virial", "coulomb", "polarisation"),
+    )  # fmt: skip
+    def everything(g, response, results):
+        """Add forces, energies and virials of the model, if charges are known."""
+        of_atoms(ALL, g, response, results)
+
+    return ResponseKernels(before, forces, everything)
