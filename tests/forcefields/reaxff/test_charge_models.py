@@ -8,7 +8,7 @@ from ase import Atoms
 from ase.build import molecule
 from peers import path_of
 
-from taichimd import Engine, ReaxFF, load_forcefield
+from taichimd import Batch, Engine, ReaxFF, load_forcefield
 from taichimd.core import units
 from taichimd.core.errors import MissingParameterError, ParameterFileError, SettingsError
 
@@ -186,7 +186,33 @@ def test_pieces_of_a_run_have_its_bits_and_guesses_cost_few_iterations():
             pieces.advance(3, 0.25 * units.FS)
         assert np.array_equal(whole.positions(), pieces.positions())
         assert np.array_equal(whole.atom_values()["charges"], pieces.atom_values()["charges"])
-        assert whole.device.charge_iterations() < 4
+        assert whole.thermo().charge_iterations < 4
+
+
+@pytest.mark.parametrize("model", ["qeqr", "qtpie"])
+def test_an_extended_lagrangian_follows_the_charges_of_a_model(model):
+    engine = engine_of(dimer(), f"{model}+extended-lagrangian", FIELD)
+    engine.advance(20, 0.25 * units.FS)
+    assert engine.thermo().charge_iterations == 1
+    solved = engine_of(Atoms("OH2OH2", engine.positions()), model, FIELD)
+    solved.evaluate()
+    left = engine.atom_values()["charges"] - solved.atom_values()["charges"]
+    assert 0.0 < abs(left).max() < 2e-3
+
+
+@pytest.mark.parametrize("model", ["qtpie", "acks2"])
+def test_systems_of_a_batch_have_the_bits_that_each_has_alone(model):
+    systems = [dimer(), molecule("H2O")]
+    forcefield = ReaxFF(path_of(FILE), charges=model, field=FIELD)
+    batch = Batch(systems, forcefield, backend="cpu")
+    engines = [Engine(atoms, forcefield, backend="cpu") for atoms in systems]
+    for one in (batch, *engines):
+        one.advance(3, 0.25 * units.FS)
+    for member, engine in zip(batch.members, engines, strict=True):
+        ours, alone = member.evaluate(), engine.evaluate()
+        for name in ("energies", "forces", "virials", "charges"):
+            np.testing.assert_array_equal(getattr(ours, name), getattr(alone, name), err_msg=name)
+        np.testing.assert_array_equal(member.positions(), engine.positions())
 
 
 @pytest.mark.parametrize(
