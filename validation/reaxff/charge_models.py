@@ -50,6 +50,7 @@ def main() -> None:
                 f"{model:6} {kind:10} " + " ".join(f"{key} {value:.0e}" for key, value in found.items()),
                 flush=True,
             )
+    report["iterations"] = {model: iterations(model) for model in MODELS}
     report["drift"] = [
         drift(model, constants, field, options.picoseconds)
         for model, field in (("qeq", ()), ("acks2", ()), ("qeqr", FIELD), ("qtpie", ()), ("qtpie", FIELD))
@@ -147,6 +148,24 @@ def forcefield(model: str, constants: str, field: tuple[float, ...], tolerance: 
         path_of(FILE), charges=model, constants=constants, field=field, charge_tolerance=tolerance,
         lammps_forces=constants == "lammps",
     )  # fmt: skip
+
+
+def iterations(model: str) -> dict[str, float]:
+    """Iterations of a solve of 64 molecules to 1e-6: the first one, and the mean over 40 steps at 300 K."""
+    from reaxff_samples import water
+
+    from taichimd import testing
+    from taichimd.program.engine import Engine
+
+    atoms = testing.with_velocities(water(64, 12.42), 300.0, 1)
+    engine = Engine(atoms, forcefield(model, "consistent", (), 1e-6), backend="cpu")
+    engine.evaluate()
+    first, each = engine.thermo().charge_iterations, []
+    for _ in range(40):
+        engine.advance(1, 0.25 * units.fs)
+        each.append(engine.thermo().charge_iterations)
+    print(f"{model:6} iterations: first {first}, mean of steps {np.mean(each[8:]):.1f}", flush=True)
+    return {"atoms": len(atoms), "first": int(first or 0), "mean_of_steps": float(np.mean(each[8:]))}
 
 
 def drift(model: str, constants: str, field: tuple[float, ...], picoseconds: float) -> dict[str, Any]:

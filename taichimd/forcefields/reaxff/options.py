@@ -268,8 +268,18 @@ def made(
     return Options(
         constants=constants, net_charge=float(charge), max_iterations=max_iterations,
         field=read_field(field), field_scale=field_scale, reference_charges=reference,
-        exponents=tuple((str(name), float(a)) for name, a in sorted(dict(exponents).items())), **plain,
+        exponents=_exponents_of(exponents), **plain,
     )  # fmt: skip
+
+
+def _exponents_of(given: Mapping[str, float]) -> Pairs:
+    try:
+        return tuple((str(name), float(a)) for name, a in sorted(dict(given).items()))
+    except (TypeError, ValueError):
+        raise SettingsError(
+            f"exponents is {given!r}, expected {{element: exponent in bohr^-2}}, as in {{'C': 0.2069}}; as "
+            "text C:0.2069"
+        ) from None
 
 
 def _charges_of(given: Mapping[Any, float] | Sequence[float]) -> tuple[tuple[Any, float], ...]:
