@@ -138,6 +138,8 @@ GROUPS = {
                     "Viscosity",
                     "Species",
                     "Bonds",
+                    "Dipole",
+                    "Ir",
                     "Angles",
                     "Flow",
                     "Profile",
