@@ -45,6 +45,7 @@ def infrared_spectrum(dipoles: Any, dt: float, lags: int, blocks: int = 5) -> De
     density = dt * np.fft.rfft(even, axis=1).real
     frequency = np.arange(lags + 1) / (2.0 * lags * dt)
     kept = frequency * dt <= FASTEST
+    note = joint_note(correlation) if (correlation[:, 0] > 0.0).all() else "no error: M is constant"
     # np.sinc(x) is sin(pi x)/(pi x).
     density = density[:, kept] / np.sinc(2.0 * frequency[kept] * dt) ** 2
-    return DensityOfStates(frequency[kept], with_note(mean_of(density), joint_note(correlation)))
+    return DensityOfStates(frequency[kept], with_note(mean_of(density), note))

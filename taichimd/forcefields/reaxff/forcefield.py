@@ -92,14 +92,14 @@ class ReaxTerm(Term):
         """
         options = self.options
         if options.field and options.model not in OVERLAPPING:
-            vectors = zip(("x (a)", "y (b)", "z (c)"), atoms.cell.array, atoms.pbc, strict=True)
-            of_time = isinstance(options.field, FieldOfTime)
-            fields_of = options.field.samples() if of_time else np.array([options.field])
-            along = [name for name, v, p in vectors if p and abs(fields_of @ v).max() > 0.0]
+            vectors = zip("abc", atoms.cell.array, atoms.pbc, strict=True)
+            given = options.field
+            each = given.samples() if isinstance(given, FieldOfTime) else np.array([given])
+            along = [name for name, v, p in vectors if p and abs(each @ v).max() > 0.0]
             if along:
                 raise SettingsError(
-                    f"the field has a component along {' and '.join(along)}, which is periodic: with charges="
-                    f"{options.model} the potential -E.x of an atom would jump at the boundary; choose "
+                    f"the field has a component along the periodic cell vector {' and '.join(along)}: with "
+                    f"charges={options.model} the potential -E.x of an atom would jump at the boundary; choose "
                     "charges=qeqr or qtpie, whose charges follow from differences, or an open direction"
                 )
         n = len(atoms)

@@ -160,8 +160,8 @@ def _canonical(text: str) -> str:
     models, ways = [w for w in words if w in MODELS], [w for w in words if w in CHARGES]
     if len(models) + len(ways) < len(words) or len(models) > 1 or len(ways) > 1:
         raise SettingsError(
-            f"charges is {text!r}, expected one of {', '.join((*MODELS, *CHARGES))}, or a model and one of "
-            "the last two, as in qtpie+extended-lagrangian"
+            f"charges is {text!r}, expected one of {', '.join((*CHARGES, *MODELS))}, or a model and one of "
+            "the first two, as in qtpie+extended-lagrangian"
         )
     model, way = (models or [QEQ])[0], (ways or [CHARGES[0]])[0]
     kept = ([model] if model != QEQ else []) + ([way] if way != CHARGES[0] else [])

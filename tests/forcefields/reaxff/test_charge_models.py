@@ -230,7 +230,12 @@ def test_systems_of_a_batch_have_the_bits_that_each_has_alone(model):
             MissingParameterError,
             "exponent of a Gaussian for C; known are H, O",
         ),
-        ("H2O.ffield", {"charges": "qeq", "field": (0, 0, 1)}, SettingsError, "along z, which is periodic"),
+        (
+            "H2O.ffield",
+            {"charges": "qeq", "field": (0, 0, 1)},
+            SettingsError,
+            "along the periodic cell vector c",
+        ),
         ("H2O.ffield", {"field": (0, 1)}, SettingsError, "expected three finite numbers"),
         ("H2O.ffield", {"charges": "qtqie"}, SettingsError, "charges is 'qtqie', expected one of"),
         ("H2O.ffield", {"exponents": {"H": 1}}, SettingsError, "exponents are of charges=qeqr and qtpie"),
