@@ -99,8 +99,8 @@ class ReaxTerm(Term):
             if along:
                 raise SettingsError(
                     f"the field has a component along the periodic cell vector {' and '.join(along)}: with "
-                    f"charges={options.model} the potential -E.x of an atom would jump at the boundary; choose "
-                    "charges=qeqr or qtpie, whose charges follow from differences, or an open direction"
+                    f"charges={options.model} the potential -E.x of an atom would jump at the boundary; "
+                    "choose charges=qeqr or qtpie, whose charges follow from differences, or an open direction"
                 )
         n = len(atoms)
         for atom, _ in options.reference_charges:
