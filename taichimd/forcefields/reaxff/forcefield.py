@@ -100,7 +100,7 @@ class ReaxTerm(Term):
                 raise SettingsError(
                     f"the field has a component along the periodic cell vector {' and '.join(along)}: with "
                     f"charges={options.model} the potential -E.x of an atom would jump at the boundary; "
-                    "choose charges=qeqr or qtpie, whose charges follow from differences, or an open direction"
+                    "choose charges=qeqr or qtpie, which use differences, or a direction that is open"
                 )
         n = len(atoms)
         for atom, _ in options.reference_charges:
