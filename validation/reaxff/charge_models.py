@@ -61,37 +61,37 @@ def main() -> None:
 
 
 def open_water(seed: int) -> Atoms:
-    """Four molecules, free."""
+    """Six molecules, free."""
     from reaxff_samples import water
 
-    found = water(4, 7.0, seed + 1)
+    found = water(6, 8.0, seed + 1)
     found.pbc, found.cell = False, np.zeros((3, 3))
     return found
 
 
 def periodic(seed: int) -> Atoms:
-    """Eight molecules in a cube, inside the cell."""
+    """Sixteen molecules in a cube, inside the cell."""
     from reaxff_samples import water
 
-    found = water(8, 7.0, seed + 1)
+    found = water(16, 10.0, seed + 1)
     found.wrap()
     return found
 
 
 def slab(seed: int) -> Atoms:
-    """Eight molecules, periodic along x and y."""
+    """Sixteen molecules, periodic along x and y."""
     from reaxff_samples import water
 
-    found = water(8, 7.0, seed + 1)
+    found = water(16, 10.0, seed + 1)
     found.pbc = (True, True, False)
     found.wrap()
     return found
 
 
 def triclinic(seed: int) -> Atoms:
-    """Eight molecules in a sheared cell."""
+    """Sixteen molecules in a sheared cell."""
     found = periodic(seed)
-    found.set_cell([[7.0, 0.0, 0.0], [1.2, 6.9, 0.0], [-0.8, 1.5, 7.1]], scale_atoms=True)
+    found.set_cell([[10.0, 0.0, 0.0], [1.7, 9.9, 0.0], [-1.1, 2.1, 10.1]], scale_atoms=True)
     found.wrap()
     return found
 
@@ -100,7 +100,7 @@ def hot(seed: int) -> Atoms:
     """Atoms at random."""
     from reaxff_samples import hot as at_random
 
-    return at_random("H12O6", 7.0, seed + 1)
+    return at_random("H24O12", 10.0, seed + 1)
 
 
 STRUCTURES = {
