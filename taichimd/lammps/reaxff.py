@@ -1,11 +1,11 @@
 """ReaxFF by LAMMPS: its terms, charges, forces and virial, in our units, frame and order."""
 
+import dataclasses
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -77,7 +77,7 @@ class ChargeFix:
 
     model: str = "qeq"
     field: Sequence[float] = ()
-    exponents: Mapping[str, float] = MappingProxyType({})
+    exponents: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
     def commands(self, elements: Sequence[str], box: Box, tolerance: float, folder: str) -> list[str]:
         """LAMMPS commands of the field and of the charges; a file of exponents goes to the folder."""
