@@ -15,6 +15,9 @@ atoms that no X joins to the rest add up to the reference charges q0 of these at
 constant for each such fragment, which changes neither energy nor forces.
 
 The preconditioner is the diagonal of L + L H L.
+
+Couplings between fragments may be as weak as 1e-10 of those within. Sums over a row have a grid (`enumerate.
+reproducible_sum`); so vectors that shrink as a solve converges are multiplied by a power of two first.
 """
 
 from dataclasses import dataclass
@@ -52,6 +55,17 @@ def softness(r, radius, amplitude):
     far2 = far * far
     far5 = far2 * far2 * far
     return amplitude * (d2 * d) * (far5 * far), amplitude * d2 * far5 * (3.0 - 9.0 * d) / radius
+
+
+@ti.func
+def power_of_two(norm2):
+    """About 1/sqrt(norm2), as a power of two; 1 for 0."""
+    scale = 1.0
+    if norm2 > 1e-280:
+        exponent = ti.cast((ti.bit_cast(norm2, ti.i64) >> 52) & 2047, ti.i32) - 1023
+        half = exponent >> 1
+        scale = ti.bit_cast(ti.cast(1023 - half, ti.i64) << 52, ti.f64)
+    return scale
 
 
 @dataclass(frozen=True)
@@ -143,20 +157,23 @@ def soft_functions(n_kinds: int, layout: int, near_layout: int, status: DeviceFu
                 g.soft.diagonal[i] = ti.select(found > 0.0, found, 1.0)
 
     @ti.func
-    def times(i, x: ti.template(), n, shift_bits, soft: ti.template()):
-        """Row i of L times the first column of x."""
+    def times(i, x: ti.template(), n, shift_bits, soft: ti.template(), scale):
+        """Row i of L times the first column of x, which a power of two brings to the size of 1."""
         sums, here = empty_sums(1), x[i][0]
         for s in range(soft.count[i]):
             at = slot(i, s, n, soft.width, layout)
-            with_term(sums, 1, 0, soft.values[at] * (here - x[soft.entries[at] >> shift_bits][0]))
-        return total_of(sums[0], sums[1])
+            with_term(sums, 1, 0, soft.values[at] * scale * (here - x[soft.entries[at] >> shift_bits][0]))
+        return total_of(sums[0], sums[1]) / scale
 
     @computed_in(ti.f64)
     def left(opens: ti.template(), g: ti.template()):
         """L z, or at the opening of a solve the charges q0 + L z of the guess z."""
         for i in range(g.atoms.n):
             if status(i, g) == 0:
-                found = times(i, g.v.z, g.atoms.n, g.matrix.shift_bits, g.soft)
+                scale = 1.0
+                if ti.static(not opens):
+                    scale = power_of_two(norm2(i, g))
+                found = times(i, g.v.z, g.atoms.n, g.matrix.shift_bits, g.soft, scale)
                 if ti.static(opens):
                     found += g.soft.reference[i]
                 g.soft.left[i] = ti.Vector([found, 0.0])
@@ -165,7 +182,9 @@ def soft_functions(n_kinds: int, layout: int, near_layout: int, status: DeviceFu
     def product(g: ti.template()):
         for i in range(g.atoms.n):
             if status(i, g) == 0:
-                g.v.w[i] = ti.Vector([times(i, g.soft.inner, g.atoms.n, g.matrix.shift_bits, g.soft), 0.0])
+                scale = power_of_two(norm2(i, g))
+                found = times(i, g.soft.inner, g.atoms.n, g.matrix.shift_bits, g.soft, scale)
+                g.v.w[i] = ti.Vector([found, 0.0])
 
     @computed_in(ti.f64)
     def residual(g: ti.template()):
