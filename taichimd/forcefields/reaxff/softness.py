@@ -188,7 +188,7 @@ def soft_functions(n_kinds: int, layout: int, near_layout: int, status: DeviceFu
 
     @computed_in(ti.f64)
     def residual(g: ti.template()):
-        """R = -L (chi + phi + u + H q) of the guess u; `inner` holds the bracket."""
+        """Find r = -L (chi + phi + u + H q) of the guess u; `inner` holds the bracket."""
         for i in range(g.atoms.n):
             if status(i, g) == 0:
                 g.v.r[i] = ti.Vector([-times(i, g.soft.inner, g.atoms.n, g.matrix.shift_bits, g.soft), 0.0])
