@@ -36,6 +36,7 @@ def test_a_molecule_across_a_boundary_has_the_dipole_of_the_whole_one(call):
     table = read_table(Path("whole/dipole.csv"))
     assert list(table)[1:4] == ["dipole_x_eA", "dipole_y_eA", "dipole_z_eA"]
     alone = molecule("H2O")
+    alone.cell, alone.pbc = [9.0] * 3, True
     engine = Engine(alone, ReaxFF("H2O.ffield"), backend="cpu")
     expected = engine.evaluate().charges @ alone.positions
     found = np.array([table[f"dipole_{axis}_eA"][0] for axis in "xyz"])

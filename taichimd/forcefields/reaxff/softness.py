@@ -95,6 +95,7 @@ def soft_functions(n_kinds: int, layout: int, near_layout: int, status: DeviceFu
         layout: of the rows of pairs.
         near_layout: of the near list.
         status: device function, the status of the solve of an atom (`batched`).
+        norm2: device function, the sum of r^2/diagonal of the last iteration of an atom's system.
     """
 
     @ti.func
@@ -191,7 +192,9 @@ def soft_functions(n_kinds: int, layout: int, near_layout: int, status: DeviceFu
         """Find r = -L (chi + phi + u + H q) of the guess u; `inner` holds the bracket."""
         for i in range(g.atoms.n):
             if status(i, g) == 0:
-                g.v.r[i] = ti.Vector([-times(i, g.soft.inner, g.atoms.n, g.matrix.shift_bits, g.soft), 0.0])
+                g.v.r[i] = ti.Vector(
+                    [-times(i, g.soft.inner, g.atoms.n, g.matrix.shift_bits, g.soft, 1.0), 0.0]
+                )
                 g.v.p[i] = ti.Vector.zero(ti.f64, 2)
                 g.v.h[i] = ti.Vector.zero(ti.f64, 2)
 

@@ -126,7 +126,17 @@ def solver_kernels(
     matrix_of = matrix_functions(stored, n_kinds, layout, near_layout, close_to.put, status)
     many = matrix_of.threads
     history, first_of = (Auxiliary, auxiliary_guess) if extended else (Past, guess)
-    soft_of = soft_functions(n_kinds, body_layout(backend), near_layout, status) if form == SOFT else None
+
+    @ti.func
+    def last_norm2(i, g: ti.template()):
+        """Sum of r^2/diagonal of the last iteration of the system of an atom."""
+        return g.progress.scalars[FLAGS * whose.system(i, g) + NORM2][0]
+
+    soft_of = (
+        soft_functions(n_kinds, body_layout(backend), near_layout, status, last_norm2)
+        if form == SOFT
+        else None
+    )
 
     @ti.func
     def chi_of(i, g: ti.template()):
@@ -376,7 +386,7 @@ def solver_kernels(
                     past.s0[i] = ti.cast(x[0], real)
                     past.t0[i] = ti.cast(x[1], real)
                     if ti.static(form == SOFT):
-                        q = soft_of.times(i, g.v.x, g.atoms.n, g.matrix.shift_bits, g.soft)
+                        q = soft_of.times(i, g.v.x, g.atoms.n, g.matrix.shift_bits, g.soft, 1.0)
                         charge[i] = ti.cast(g.soft.reference[i] + q, real)
                     else:
                         charge[i] = ti.cast(x[0] - share * x[1], real)

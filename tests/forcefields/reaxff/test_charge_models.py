@@ -156,6 +156,18 @@ def test_molecules_of_acks2_are_neutral_when_far_apart():
     assert abs(lone.atom_values()["charges"]).max() == 0.0
 
 
+def test_charges_of_acks2_converge_where_molecules_are_coupled_weakly():
+    """Two molecules joined by 1e-12 e^2/eV: their charges are those of each alone."""
+    pair, other = molecule("H2O"), molecule("H2O")
+    # The nearest hydrogen atoms are 3.38 angstrom apart; their softness ends at 3.41.
+    other.positions += (0.0, 2 * 0.763239 + 3.38, 0.0)
+    engine, lone = (engine_of(atoms, "acks2", (0, 0.1, 0)) for atoms in (pair + other, pair))
+    found, alone = ((one.evaluate(), one.atom_values()["charges"])[1] for one in (engine, lone))
+    assert abs(found[:3].sum()) < 1e-9
+    assert abs(found[:3] - alone).max() < 2e-3
+    assert engine.thermo().charge_iterations < 40
+
+
 def test_reference_charges_say_where_a_net_charge_is():
     ion, water = molecule("OH"), molecule("H2O")
     water.positions += (0, 0, 20.0)
