@@ -87,7 +87,9 @@ class SoftFunctions:
     apply: DeviceFunction
 
 
-def soft_functions(n_kinds: int, layout: int, near_layout: int, status: DeviceFunction) -> SoftFunctions:
+def soft_functions(
+    n_kinds: int, layout: int, near_layout: int, status: DeviceFunction, norm2: DeviceFunction
+) -> SoftFunctions:
     """The functions.
 
     Args:
