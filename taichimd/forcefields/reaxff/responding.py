@@ -51,7 +51,7 @@ class Responding:
         kinds, n = len(model.radii), state.n
         self._of_time = model.field if isinstance(model.field, FieldOfTime) else None
         self._timestep = 0.0
-        self._planned: Any = None
+        self._planned = on_device((0.0, 0.0, 0.0))
         kind = Kind(
             model.overlaps, model.differences, model.pulls, model.field is not None, model.consistent,
             model.form == SOFT,

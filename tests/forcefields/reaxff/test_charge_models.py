@@ -164,7 +164,7 @@ def test_charges_of_acks2_converge_where_molecules_are_coupled_weakly():
     engine, lone = (engine_of(atoms, "acks2", (0, 0.1, 0)) for atoms in (pair + other, pair))
     found, alone = ((one.evaluate(), one.atom_values()["charges"])[1] for one in (engine, lone))
     assert abs(found[:3].sum()) < 1e-9
-    assert abs(found[:3] - alone).max() < 2e-3
+    assert abs(found[:3] - alone).max() < 0.01
     assert engine.thermo().charge_iterations < 40
 
 
