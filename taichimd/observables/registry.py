@@ -15,12 +15,10 @@ from taichimd.observables.spectrum import Spectrum
 from taichimd.observables.vacf import Vacf
 from taichimd.observables.viscosity import Viscosity
 
-OF_RUNS: dict[str, type[RunObservable]] = {
-    kind.name: kind
-    for kind in (
-        Rdf, Msd, Vacf, Heat, Viscosity, Species, Bonds, Dipole, Ir, Flow, Profile, Spectrum, Interface
-    )  # fmt: skip
-}
+_OF_RUNS = (
+    Rdf, Msd, Vacf, Heat, Viscosity, Species, Bonds, Dipole, Ir, Flow, Profile, Spectrum, Interface
+)  # fmt: skip
+OF_RUNS: dict[str, type[RunObservable]] = {kind.name: kind for kind in _OF_RUNS}
 """What a run can observe, by the words of `--observe`."""
 OF_TRAJECTORIES: dict[str, type[TrajectoryObservable]] = {
     kind.name: kind for kind in (Rdf, Angles, Msd, Vacf)
