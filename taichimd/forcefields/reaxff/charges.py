@@ -300,6 +300,10 @@ class Charges:
             Whether more iterations were queued: what was queued behind the solve then did nothing, since
             there were no charges, and is to be queued again.
         """
+        return self._waited()[0]
+
+    def _waited(self) -> tuple[bool, NDArray[np.int32]]:
+        """What `wait` returns, and the flags (systems, `FLAGS`), read once if nothing is missing."""
         again = False
         flags = self._flags()
         while (flags[:, STATUS] == GOING).any():
@@ -310,12 +314,11 @@ class Charges:
         if (flags[:, STATUS] == SOLVED).all():
             # One iteration finds that nothing is left to do; two more for steps that need them.
             self._calls = -(-(int(flags[:, ITERATIONS].max()) + 2) // ROUNDS)
-        return again
+        return again, flags
 
     def failures(self) -> dict[int, ChargeError]:
         """Wait for the solves, and say which systems have no charges, and why; it is said once."""
-        self.wait()
-        flags = self._flags()
+        _, flags = self._waited()
         statuses = flags[:, STATUS].copy()
         failed = np.flatnonzero((statuses != SOLVED) & (statuses != FROZEN)).tolist()
         errors = {k: ChargeError(self._message(int(statuses[k]), k)) for k in failed}
