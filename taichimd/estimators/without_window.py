@@ -73,3 +73,19 @@ def stacie_integral(runs: list[Array], dt: float, factor: float) -> WithoutWindo
         ) from error
     mean = Mean(float(found.acint), float(found.acint_std), len(series))
     return WithoutWindow(mean, float(found.fcut), int(found.ncut))
+
+
+def disagreement(plateau: Mean, other: WithoutWindow) -> str:
+    """A note if a plateau and STACIE differ by more than two errors; empty if they agree.
+
+    A slow part of the correlation that is weak at first can carry half of the integral. The fit of one
+    relaxation up to a high cutoff frequency leaves such a part out.
+    """
+    apart = abs(plateau.value - other.mean.value)
+    if not apart > 2.0 * float(np.hypot(plateau.error, other.mean.error)):
+        return ""
+    return (
+        f"the plateau ({plateau.value:.3g} W/(m K)) and STACIE ({other.mean.value:.3g}) differ by more than "
+        "two errors: STACIE may leave out a slow and weak part of the correlation, and a plateau depends on "
+        "its window; look at kappa.png, and take longer or more runs"
+    )

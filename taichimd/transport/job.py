@@ -15,6 +15,7 @@ from taichimd.app.progress import duration
 from taichimd.app.summary import print_analysis
 from taichimd.core.signals import StopRequest
 from taichimd.core.units import PS
+from taichimd.estimators.without_window import disagreement
 from taichimd.forcefields.load import load_forcefield
 from taichimd.io.analysis_files import check_picture
 from taichimd.io.lock import locked
@@ -156,6 +157,8 @@ def _notes_of_method(found: Kappa, settings: KappaSettings) -> list[str]:
             )
         quantity = "kappa" if found.boundary is None else "conductance"
         notes += growth_notes(found.green_kubo, quantity, "--window")
+    if found.stacie is not None:
+        notes += [note] if (note := disagreement(found.mean, found.stacie)) else []
     if found.boundary is not None:
         notes += found.boundary.notes
     if found.paths is not None:

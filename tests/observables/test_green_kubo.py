@@ -10,14 +10,14 @@ from processes import covers, ornstein_uhlenbeck, trapezoid_of_exponential, z_sc
 from taichimd.core.errors import AnalysisError, SettingsError
 from taichimd.core.units import WATT_PER_METRE_KELVIN
 from taichimd.estimators.green_kubo import integrate, products, read_off, trapezoid_weights
-from taichimd.estimators.series import autocorrelation, running_integral
+from taichimd.estimators.series import Mean, autocorrelation, running_integral
 from taichimd.estimators.transport import (
     green_kubo_conductivity,
     green_kubo_viscosity,
     hnemd_conductivity,
     stacie_conductivity,
 )
-from taichimd.estimators.without_window import check_stacie, stacie_integral
+from taichimd.estimators.without_window import WithoutWindow, check_stacie, disagreement, stacie_integral
 from taichimd.observables.green_kubo import green_kubo_result
 
 pytestmark = pytest.mark.once
@@ -316,6 +316,13 @@ def test_stacie_finds_the_integral_of_a_decay_without_a_window():
     assert conductivity == pytest.approx(found.mean.value / 3.0 * factor, rel=1e-3)
     with pytest.raises(AnalysisError, match="a run has 50 samples; expected 100 or more"):
         stacie_integral([run[:50] for run in runs], 0.1, 1.0)
+
+
+def test_a_plateau_and_stacie_that_differ_are_reported():
+    other = WithoutWindow(Mean(0.22, 0.03, 15), 2.0, 400)
+    assert "leave out a slow and weak part" in disagreement(Mean(0.49, 0.04, 5), other)
+    assert disagreement(Mean(0.30, 0.04, 5), other) == ""
+    assert disagreement(Mean(0.49, np.nan, 1), other) == ""
 
 
 def test_without_stacie_one_line_says_so(monkeypatch):
