@@ -385,7 +385,7 @@ def test_the_error_of_one_run_is_null(tmp_path):
     """JSON has no NaN."""
     settings = KappaSettings(600.0, time=2000.0)
     found = conductivity([kappa.RunSamples(np.ones((200, 6)), 600.0)], settings, 1.0, 8)
-    files.write(files.paths(tmp_path, "png", settings), found, settings, {}, "title")
+    files.write(files.paths(tmp_path, "png", settings), found, settings, {}, "title", [], {}, 0.0)
     text = (tmp_path / "kappa.json").read_text()
     assert "NaN" not in text
     kept = json.loads(text)["temperature_K"]
