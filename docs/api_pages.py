@@ -140,6 +140,7 @@ GROUPS = {
                     "Bonds",
                     "Dipole",
                     "Ir",
+                    "Interface",
                     "Angles",
                     "Flow",
                     "Profile",

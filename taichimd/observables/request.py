@@ -5,7 +5,6 @@ from typing import Annotated
 
 from pydantic import Field
 
-from taichimd.core.errors import AnalysisError
 from taichimd.settings import types
 from taichimd.settings.declared import Settings, setting, settings_of
 from taichimd.settings.run import shared
@@ -85,6 +84,9 @@ class Request(Settings):
         """
         for name in names:
             if getattr(self, name) != settings_of(Request)[name].default:
+                # The help of the command line needs this module, and errors import NumPy.
+                from taichimd.core.errors import AnalysisError
+
                 raise AnalysisError(f"--{name.replace('_', '-')} {why}")
 
     @property
