@@ -43,7 +43,7 @@ class Soft(Bundle):
     diagonal: Any = ArrayField("f64", "n", "diagonal of L + L H L; 1 without pairs")
     reference: Any = ArrayField("f64", "n", "reference charge q0 of each atom, e, in spatial order")
     given: Any = ArrayField("f64", "n", "the same in the user's order")
-    left: Any = ArrayField("both", "n", "L times a vector")
+    left: Any = ArrayField("both", "n", "L times a vector, times a power of two")
     inner: Any = ArrayField("both", "n", "H L times a vector, and the vector")
 
 
@@ -179,7 +179,8 @@ def soft_functions(
                 found = times(i, g.v.z, g.atoms.n, g.matrix.shift_bits, g.soft, scale)
                 if ti.static(opens):
                     found += g.soft.reference[i]
-                g.soft.left[i] = ti.Vector([found, 0.0])
+                # Of the size of 1 for the product with H, too; `solver` divides again.
+                g.soft.left[i] = ti.Vector([found * scale, 0.0])
 
     @computed_in(ti.f64)
     def product(g: ti.template()):

@@ -28,7 +28,7 @@ from taichimd.forcefields.reaxff.history import Past, guess
 from taichimd.forcefields.reaxff.matrix import matrix_functions, types_with_pairs
 from taichimd.forcefields.reaxff.moves import OF_ONE, Moves, kind_function
 from taichimd.forcefields.reaxff.precondition import factor_functions
-from taichimd.forcefields.reaxff.softness import soft_functions
+from taichimd.forcefields.reaxff.softness import power_of_two, soft_functions
 from taichimd.forcefields.reaxff.solve_tables import (
     ALL_ITERATIONS,
     ALPHA,
@@ -223,7 +223,11 @@ def solver_kernels(
             if ti.static(form == SOFT):
                 found = matrix_of.product(i, thread, does, n, g.matrix, g.soft.left)
                 if does and thread % many == 0:
-                    value = found + g.elements[2 * g.atoms.kind[i] + 1] * g.soft.left[i] + g.v.z[i]
+                    scale = 1.0
+                    if ti.static(opens):
+                        scale = power_of_two(last_norm2(i, g))
+                    value = found + g.elements[2 * g.atoms.kind[i] + 1] * g.soft.left[i]
+                    value = value / scale + g.v.z[i]
                     if ti.static(not opens):
                         value[0] += chi_of(i, g)
                     g.soft.inner[i] = value
@@ -276,6 +280,10 @@ def solver_kernels(
                     curvature -= beta[c] * gamma[c] / old_alpha
                 if curvature > 0.0:
                     alpha[c] = gamma[c] / curvature
+                elif ti.static(form == SOFT) and delta[c] > 0.0:
+                    # Directions that round-off has spoilt: begin again with the steepest descent.
+                    beta[c] = 0.0
+                    alpha[c] = gamma[c] / delta[c]
                 else:
                     indefinite = True
         status = GOING
