@@ -23,6 +23,13 @@ PAGE = (ROOT / "docs" / "record.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)
 
 
+OF_OPTIONS = {
+    "interface_spectra", "free_paths", "linear_response", "stacie", "conductance_MW_per_m2K",
+    "kapitza_resistance_m2K_per_GW", "exchange_time_ps",
+}  # fmt: skip
+"""Fields of kappa.json that only other methods and options give."""
+
+
 def section(title):
     return re.split(r"^#+ ", PAGE.split(f"# {title}\n", 1)[1], maxsplit=1, flags=re.MULTILINE)[0]
 
@@ -86,7 +93,7 @@ def test_fields_of_kappa(tmp_path, monkeypatch):
         "--spectrum --spectrum-window 30fs"
     )
     found |= set(json.loads(Path("nemd", "kappa.json").read_text()))
-    assert sorted(fields("kappa.json")) == sorted(found)
+    assert sorted(fields("kappa.json")) == sorted(found | OF_OPTIONS)
 
 
 def test_links_lead_somewhere():

@@ -4,15 +4,18 @@ Plain NumPy, one step at a time, so that its bits do not depend on how steps are
 driver may expect of any engine, `app/test_engine_protocol.py` tests of this one, too.
 """
 
+import pkgutil
 import sys
 import time
 import types
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import taichimd
+import taichimd.observables
 import taichimd.program.energy_terms  # with the real runtime, before it is replaced
 from taichimd.core.errors import BackendError, BlowUpError, SettingsError
 from taichimd.core.units import GPA, KB
@@ -20,6 +23,10 @@ from taichimd.ensembles.registry import NVE
 from taichimd.program.results import Evaluation, Thermo
 from taichimd.program.totals import stress_of
 from taichimd.system.checks import check_atoms, check_positions, check_shape, check_vectors
+
+# So are observables, which are loaded when they are asked for.
+for found in pkgutil.walk_packages(taichimd.observables.__path__, "taichimd.observables."):
+    import_module(found.name)
 
 SPRING = 5.0  # eV/Å^2
 FURTHEST = 3.0  # Å from its site before an atom counts as lost
