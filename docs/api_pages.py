@@ -138,6 +138,7 @@ GROUPS = {
                     "Viscosity",
                     "Species",
                     "Bonds",
+                    "ReactionEvents",
                     "Dipole",
                     "Ir",
                     "Interface",

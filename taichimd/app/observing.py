@@ -8,6 +8,7 @@ from ase import Atoms
 
 from taichimd.app.simulated_system import SimulatedSystem
 from taichimd.core.errors import SettingsError
+from taichimd.estimators.bond_history import BondRule
 from taichimd.io.checkpoint import Checkpoint
 from taichimd.observables.plan import Plan
 from taichimd.observables.planning import (
@@ -31,6 +32,7 @@ def plan_of(settings: RunSettings, first_step: int, steps: int) -> Plan | None:
 
     Raises:
         SettingsError: an unknown observable, a window longer than the run, a setting without `observe`.
+        AnalysisError: the thresholds of bonds the wrong way round.
     """
     observe = settings.observe
     if observe.quantities is None:
@@ -42,7 +44,7 @@ def plan_of(settings: RunSettings, first_step: int, steps: int) -> Plan | None:
         return None
     window = None if observe.window is None else parse_time(observe.window)
     kinds, timestep = parse_kinds(observe.quantities), settings.run.timestep
-    return make_plan(
+    plan = make_plan(
         kinds,
         first_step,
         steps,
@@ -55,6 +57,7 @@ def plan_of(settings: RunSettings, first_step: int, steps: int) -> Plan | None:
         spectrum=(observe.spectrum_axis, observe.spectrum_of, parse_time(observe.spectrum_window)),
         interface=observe.interface_of,
     )
+    return plan.with_rule(BondRule(observe.bond_formed, observe.bond_broken, observe.bond_lifetime / 1000.0))
 
 
 def plan_of_restart(

@@ -34,6 +34,7 @@ from taichimd.system.overlaps import notes_on_overlap
 
 if TYPE_CHECKING:
     from taichimd.app.live import Observations
+    from taichimd.estimators.bond_history import BondRule
     from taichimd.program.system import System
 
 
@@ -233,7 +234,14 @@ class Simulation(SimulatedSystem):
             report_first=report_first,
         )  # fmt: skip
 
-    def observe(self, kinds: str, steps: int, every: int = 10, **options: Any) -> "Observations":
+    def observe(
+        self,
+        kinds: str,
+        steps: int,
+        every: int = 10,
+        bond_rule: "BondRule | None" = None,
+        **options: Any,
+    ) -> "Observations":
         """What `--observe` measures, as a sampler of the next run, `run(steps, samplers=[it])`.
 
             >>> from ase.build import bulk
@@ -246,9 +254,11 @@ class Simulation(SimulatedSystem):
             ['temperature_left']
 
         Args:
-            kinds: some of rdf, msd, vacf, heat, viscosity, species, bonds, dipole, ir, flow, profile.
+            kinds: some of rdf, msd, vacf, heat, viscosity, species, bonds, reactions, dipole, ir, flow,
+                profile.
             steps: of the run, for the blocks that errors come from.
             every: steps between samples.
+            bond_rule: thresholds and shortest lifetime of bonds, for reactions; None: the defaults.
             options: as for `taichimd.observables.planning.make_plan`: window (fs), r_max (Å),
                 profile=("x", 5.0).
 
@@ -262,6 +272,7 @@ class Simulation(SimulatedSystem):
         from taichimd.observables.planning import make_plan, parse_kinds
 
         plan = make_plan(parse_kinds(kinds), self.step, steps, self.timestep, every, **options)
+        plan = plan if bond_rule is None else plan.with_rule(bond_rule)
         return Observations(self.engine, plan, self.groups)
 
 

@@ -6,12 +6,16 @@ no change. Such filters of recrossings are usual in the analysis of reactive tra
 M. Döntgen et al., J. Chem. Theory Comput. 11, 2517 (2015), https://doi.org/10.1021/acs.jctc.5b00201.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from taichimd.core.errors import AnalysisError
+from taichimd.core.errors import AnalysisError, CheckpointError
+from taichimd.core.saved import saved_array
 
 Keys = NDArray[np.int64]
 """Pairs i < j of n atoms, sorted, each as i * n + j."""
@@ -117,6 +121,42 @@ class BondHistory:
                 self._changes.append((len(self.times), changed))
             self._bonded = bonded
         self.times.append(float(time))
+
+    def save(self) -> dict[str, NDArray[Any]]:
+        """Arrays that `load` continues from: the first and the present bonds, and the changes between."""
+        return {
+            "times": np.array(self.times, float),
+            "first": self._first,
+            "bonded": self._bonded,
+            "undecided": self._undecided,
+            "frames": np.array([frame for frame, keys in self._changes for _ in keys], np.int64),
+            "keys": np.concatenate([np.empty(0, np.int64), *(keys for _, keys in self._changes)]),
+        }
+
+    def load(self, saved: Mapping[str, Any]) -> None:
+        """Continue from what `save` gave for the same number of atoms.
+
+        Raises:
+            CheckpointError: it is damaged.
+        """
+        times = saved_array(saved, "times", "f", None).tolist()
+        frames = saved_array(saved, "frames", "i", None).astype(np.int64)
+        pairs = {
+            name: saved_array(saved, name, "i", None if name != "keys" else len(frames)).astype(np.int64)
+            for name in ("first", "bonded", "undecided", "keys")
+        }
+        if any(not before < after for before, after in pairwise(times)):
+            raise CheckpointError("times of bonds do not increase")
+        if frames.size and not (0 < frames[0] and frames[-1] < len(times) and (np.diff(frames) >= 0).all()):
+            raise CheckpointError(f"changes of bonds are not in the order of {len(times)} frames")
+        for name, keys in pairs.items():
+            if keys.size and not (0 <= keys.min() and keys.max() < self.n * self.n):
+                raise CheckpointError(f"{name} has a bond of an atom beyond the {self.n} atoms")
+        self.times = times
+        self._first, self._bonded, self._undecided = (pairs[one] for one in ("first", "bonded", "undecided"))
+        starts = np.flatnonzero(np.diff(frames, prepend=-1))
+        split = np.split(pairs["keys"], starts[1:])
+        self._changes = [(int(frames[k]), keys) for k, keys in zip(starts, split, strict=False)]
 
     def first_bonds(self) -> list[tuple[int, int]]:
         """Bonds of the first frame."""

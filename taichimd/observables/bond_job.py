@@ -8,23 +8,16 @@ import numpy as np
 from taichimd.core.arrays import Array
 from taichimd.core.errors import AnalysisError, OutputError
 from taichimd.estimators.bond_history import BondHistory, BondRule
-from taichimd.estimators.reaction_rates import Lifetime, Rate, lifetimes, population, rates
-from taichimd.estimators.reactions import Reactions, find_reactions
-from taichimd.estimators.series import Mean
 from taichimd.io.analysis_files import curves, draw, write_table
 from taichimd.io.elements import is_element
 from taichimd.io.files import all_or_none, make_folder, writing
 from taichimd.io.lammps_bonds import BondReader, Kind, read_species
-from taichimd.io.reaction_files import write_events, write_lifetimes, write_rates
 from taichimd.io.report import versions, write_report
-from taichimd.observables.numbers import finding, plus_minus, write_findings
+from taichimd.observables.numbers import write_findings
 from taichimd.observables.observable import Rows, Values
 from taichimd.observables.outcome import Outcome
+from taichimd.observables.reaction_result import MAX_SHOWN, TABLES, ReactionResult, reactions_of
 from taichimd.observables.request import OF_BONDS, OF_FRAMES, Request
-
-MAX_SHOWN = 7
-"""Reactions and species in the picture and the summary, the most frequent ones."""
-TABLES = ("reactions.csv", "rates.csv", "lifetimes.csv")
 
 
 def analyze_bonds(source: str, kind: Kind, request: Request, folder: Path, overwrite: bool) -> Outcome:
@@ -62,31 +55,26 @@ def analyze_bonds(source: str, kind: Kind, request: Request, folder: Path, overw
     with writing(folder):
         make_folder(folder)
     picture = f"species.{request.plot_format}"
-    own = ["species.csv", picture] if kind == "species" else [*TABLES, "species.csv", picture]
-    files = [folder / name for name in (*own, "analysis.json", "analysis.csv")]
+    before = () if kind == "species" else (*(f"{table}.csv" for table in TABLES),)
+    own = [folder / name for name in (*before, "species.csv", picture)]
+    files = [*own, folder / "analysis.json", folder / "analysis.csv"]
     if not overwrite and any(file.exists() for file in files):
         raise OutputError(f"{folder} holds an earlier analysis; choose another --output or give --overwrite")
+    title = f"{Path(source).name}: species"
     rows: Rows
     values = Values()
     with all_or_none(files):
         if kind == "species":
             times, counts, notes = _species(source, request)
             rows = [("species", f"{len(times)} samples of {len(counts)} species")]
+            write_table(own[0], {"time_ps": times, **counts})
+            shown = {name: (counts[name], np.zeros(len(times))) for name in list(counts)[:MAX_SHOWN]}
+            panel = lambda axis: curves(axis, times, shown, "time (ps)", "molecules")  # noqa: E731
+            draw(own[1], title, [panel])
         else:
-            found, labels, notes, read = _bonds(source, kind, request, rule)
-            speeds, lives = rates(found), lifetimes(found)
-            times, counts = population(found)
-            write_events(folder / TABLES[0], found.events, labels)
-            write_rates(folder / TABLES[1], speeds, request.volume)
-            write_lifetimes(folder / TABLES[2], lives)
-            rows = [("bonds", read), *_summary(found, speeds, lives, request.volume)]
-            values = _values(found, speeds, lives, request.volume)
-            if request.volume is None and any(one.molecularity > 1 for one in speeds):
-                notes.append("rate constants of concentrations need the volume of the cell: give --volume")
-        write_table(folder / "species.csv", {"time_ps": times, **counts})
-        shown = {name: (counts[name], np.zeros(len(times))) for name in list(counts)[:MAX_SHOWN]}
-        panel = lambda axis: curves(axis, times, shown, "time (ps)", "molecules")  # noqa: E731
-        draw(folder / picture, f"{Path(source).name}: species", [panel])
+            result, read, notes = _bonds(source, kind, request, rule)
+            rows, values = [("bonds", read), *result.rows], result.values
+            result.write(own, title)
         write_report(folder / "analysis.json", {
             "trajectory": source,
             "settings": request.record(),
@@ -101,8 +89,8 @@ def analyze_bonds(source: str, kind: Kind, request: Request, folder: Path, overw
 
 def _bonds(
     source: str, kind: Kind, request: Request, rule: BondRule
-) -> tuple[Reactions, list[int], list[str], str]:
-    """Reactions, numbers of the atoms in the file, notes, and what was read."""
+) -> tuple[ReactionResult, str, list[str]]:
+    """Reactions, what was read, and notes."""
     reader = BondReader(Path(source), kind)
     history: BondHistory | None = None
     labels: list[int] = []
@@ -128,20 +116,12 @@ def _bonds(
             f"the file lists bond orders above {reader.cutoff:g} only, so this is the lower threshold, not "
             f"bond_broken = {rule.broken:g}"
         )
-    spacing = float(np.median(np.diff(history.times)))
-    if spacing > 0.5 * rule.lifetime:
-        notes.append(
-            f"frames are {1000 * spacing:g} fs apart, which hardly resolves the shortest lifetime of "
-            f"{1000 * rule.lifetime:g} fs: write bonds more often, or give a longer --bond-lifetime"
-        )
-    found = find_reactions(history, symbols)
-    if found.late:
-        notes.append(
-            f"{found.late} changes of bonds are within {1000 * rule.lifetime:g} fs of the end: whether they "
-            "last is unknown, so they were left out"
-        )
-    length = found.end - found.start
-    return found, labels, notes, f"{len(history.times)} frames, {len(symbols)} atoms, {length:g} ps"
+    result = reactions_of(history, symbols, labels, request.volume)
+    notes += result.notes
+    if result.lacks_volume:
+        notes.append("rate constants of concentrations need the volume of the cell: give --volume")
+    length = result.found.end - result.found.start
+    return result, f"{len(history.times)} frames, {len(symbols)} atoms, {length:g} ps", notes
 
 
 def _symbols(source: str, kinds: list[str], kind: Kind, request: Request) -> list[str]:
@@ -194,29 +174,3 @@ def _species(source: str, request: Request) -> tuple[Array, dict[str, Array], li
         "reactions, rate constants and lifetimes"
     )
     return _timestep(source, request) * np.array(steps, float), counts, [note]
-
-
-def _summary(found: Reactions, speeds: list[Rate], lives: list[Lifetime], volume: float | None) -> Rows:
-    rows = [("reactions", f"{len(found.events):,} events of {len(speeds):,} reactions")]
-    for one in speeds[:MAX_SHOWN]:
-        value, low, high = one.constants(volume)
-        unit = "1/ps" if volume is None else one.unit
-        rate = f"k = {value:.3g} ({low:.3g} to {high:.3g}) {unit}" if np.isfinite(value) else "no k"
-        rows.append(("reaction", f"{one.reaction}: {one.count:,} times, {rate}"))
-    if len(speeds) > MAX_SHOWN:
-        rows.append(("", f"and {len(speeds) - MAX_SHOWN:,} rarer reactions in rates.csv"))
-    for life in lives[:MAX_SHOWN]:
-        text = f"above {life.low:.3g}" if not life.ended else plus_minus(Mean(life.value, life.error, 0))
-        rows.append((f"lifetime {life.formula}", f"{text} ps, {life.ended:,} of {life.molecules:,} ended"))
-    return rows
-
-
-def _values(found: Reactions, speeds: list[Rate], lives: list[Lifetime], volume: float | None) -> Values:
-    values = {"reaction_events": finding(len(found.events), len(found.events) ** 0.5, "1")}
-    for one in speeds[:MAX_SHOWN]:
-        value = one.constants(volume)[0]
-        unit = "1/ps" if volume is None else one.unit
-        values[f"rate {one.reaction}"] = finding(value, value / one.count**0.5, unit)
-    for life in lives[:MAX_SHOWN]:
-        values[f"lifetime_{life.formula}"] = finding(life.value, life.error, "ps")
-    return values

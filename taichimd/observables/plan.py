@@ -1,19 +1,22 @@
 """A plan of what a run observes: when samples are taken, in which blocks, for which window. Plain data."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import inf
 from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
 from taichimd.core.errors import CheckpointError
+from taichimd.estimators.bond_history import BondRule
 
 ORIGINS = 100
 """Time origins of msd and vacf within a window, about: memory and the cost of a sample grow with them."""
 
 BOND_ORDER = 0.3
 """Above which two atoms are of one molecule, where nothing else is asked."""
+
+_RULE = BondRule()
 
 
 def between_origins(lags: int) -> int:
@@ -35,6 +38,8 @@ class Plan:
         lags: samples that the correlation window spans.
         r_max: angstrom, of the RDF. bins: of the RDF.
         bond_order: above which two atoms are of one molecule.
+        bond_formed, bond_broken, bond_lifetime: thresholds and shortest lifetime (ps) of reactions, as in
+            `BondRule`.
         interface_of: names of two groups, such as "left>right".
         spectrum_axis: x, y or z. spectrum_of: names of groups. spectrum_lags: samples of the window.
         profile_axis: x, y or z. profile_bin: width of the bins of a profile, angstrom, about.
@@ -56,6 +61,9 @@ class Plan:
     spectrum_of: str = "all"
     spectrum_lags: int = 1
     interface_of: str = ""
+    bond_formed: float = _RULE.formed
+    bond_broken: float = _RULE.broken
+    bond_lifetime: float = _RULE.lifetime
 
     @property
     def length(self) -> int:
@@ -66,6 +74,15 @@ class Plan:
     def origin_every(self) -> int:
         """Samples between time origins of msd and vacf."""
         return between_origins(self.lags)
+
+    @property
+    def bond_rule(self) -> BondRule:
+        """When a pair of atoms is bonded, for reactions."""
+        return BondRule(self.bond_formed, self.bond_broken, self.bond_lifetime)
+
+    def with_rule(self, rule: BondRule) -> "Plan":
+        """This plan with another rule of bonds for reactions."""
+        return replace(self, bond_formed=rule.formed, bond_broken=rule.broken, bond_lifetime=rule.lifetime)
 
     def to_json(self) -> dict[str, Any]:
         """For checkpoints and reports."""
@@ -100,6 +117,8 @@ class Plan:
             for name in ("interval", "r_max", "bond_order", "profile_bin")
             if not 0 < getattr(found, name) < inf
         ]
+        wrong += [name for name in ("bond_broken", "bond_lifetime") if not 0 <= getattr(found, name) < inf]
+        wrong += [] if found.bond_broken <= found.bond_formed < inf else ["bond_formed"]
         if wrong:
             raise damaged(f"plan: {wrong[0]} = {getattr(found, wrong[0])!r}")
         return found

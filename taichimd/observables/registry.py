@@ -10,13 +10,15 @@ from taichimd.observables.msd import Msd
 from taichimd.observables.observable import RunObservable, TrajectoryObservable
 from taichimd.observables.profile import Profile
 from taichimd.observables.rdf import Rdf
+from taichimd.observables.reactions import ReactionEvents
 from taichimd.observables.species import Species
 from taichimd.observables.spectrum import Spectrum
 from taichimd.observables.vacf import Vacf
 from taichimd.observables.viscosity import Viscosity
 
 _OF_RUNS = (
-    Rdf, Msd, Vacf, Heat, Viscosity, Species, Bonds, Dipole, Ir, Flow, Profile, Spectrum, Interface
+    Rdf, Msd, Vacf, Heat, Viscosity, Species, Bonds, ReactionEvents, Dipole, Ir, Flow, Profile, Spectrum,
+    Interface,
 )  # fmt: skip
 OF_RUNS: dict[str, type[RunObservable]] = {kind.name: kind for kind in _OF_RUNS}
 """What a run can observe, by the words of `--observe`."""

@@ -57,13 +57,9 @@ class Request(Settings):
     )
     skip: Frames = setting(0, "Number of frames at the start to leave out")
     blocks: types.Count | None = setting(None, "Number of blocks of the run, for error bars; default 5")
-    bond_formed: types.BondOrder = setting(0.5, "For a file of bonds: a bond order above this forms a bond")
-    bond_broken: types.BondOrder = setting(
-        0.3, "For a file of bonds: a bond order at or below this breaks a bond"
-    )
-    bond_lifetime: types.Duration = setting(
-        50.0, 'For a file of bonds: shortest time that a change of bonds must last: "50fs"'
-    )
+    bond_formed: types.BondOrder = shared("bond_formed")
+    bond_broken: types.BondOrder = shared("bond_broken")
+    bond_lifetime: types.Duration = shared("bond_lifetime")
     volume: types.CubicAngstrom | None = setting(
         None, "Volume of the cell, for rate constants of concentrations from a file of bonds"
     )

@@ -135,6 +135,9 @@ def _inherited(checkpoint: Mapping[str, Any], own: Mapping[str, Any]) -> dict[st
             "observe_window",
             "observe_r_max",
             "observe_bond_order",
+            "bond_formed",
+            "bond_broken",
+            "bond_lifetime",
             "profile_axis",
             "profile_bin",
         }

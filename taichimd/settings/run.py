@@ -231,7 +231,7 @@ class ObserveSettings(Settings, topic="observe"):
     quantities: types.Observables = setting(
         None,
         "Quantities to measure during the run, such as rdf,msd: any of rdf, msd, vacf, heat, viscosity, "
-        "species, bonds, dipole, ir, flow, profile, spectrum, interface; or none",
+        "species, bonds, reactions, dipole, ir, flow, profile, spectrum, interface; or none",
         "observe",
     )
     every: types.Steps = setting(10, "Steps between samples", "observe_every")
@@ -257,6 +257,11 @@ class ObserveSettings(Settings, topic="observe"):
         0.3,
         "Least bond order of a bond, for molecules (species) and lists of bonds (bonds)",
         "observe_bond_order",
+    )
+    bond_formed: types.BondOrder = setting(0.5, "Reactions: a bond order above this forms a bond")
+    bond_broken: types.BondOrder = setting(0.3, "Reactions: a bond order at or below this breaks a bond")
+    bond_lifetime: types.Duration = setting(
+        50.0, 'Reactions: shortest time that a change of bonds must last: "50fs"'
     )
 
 

@@ -301,8 +301,8 @@ Observables = Annotated[
     str | None,
     AfterValidator(without_none),
     Values(
-        "some of rdf, msd, vacf, heat, viscosity, species, bonds, dipole, ir, flow, profile, spectrum, with "
-        "commas; or none",
+        "some of rdf, msd, vacf, heat, viscosity, species, bonds, reactions, dipole, ir, flow, profile, "
+        "spectrum, with commas; or none",
         "list",
     ),
 ]

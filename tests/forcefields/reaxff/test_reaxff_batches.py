@@ -218,14 +218,14 @@ def test_folders_are_those_of_runs_alone_with_bonds_species_and_charges(tmp_path
     water((2, 2, 1)).write("water.extxyz")
     more = [
         "water.extxyz", "--potential", "H2O.ffield", "--steps", "30", "--every", "10", "--frames-every", "10",
-        "--terms", "--observe", "bonds,species", "--observe-every", "10", "--ensemble", "nvt-langevin",
+        "--terms", "--observe", "bonds,species,reactions", "--observe-every", "10", "--ensemble", "nvt-langevin",
         "--backend", "cpu",
     ]  # fmt: skip
     assert command("run", *more, "--replicas", "2", "--output", "out") == 0
     assert "2 of 12 atoms, 24 in all, in one launch" in " ".join(capsys.readouterr().out.split())
     assert command("run", *more, "--seed", "2", "--output", "alone") == 0
     same("out/001-seed2", "alone")
-    for name in ("bonds.csv", "species.csv", "thermo.csv"):
+    for name in ("bonds.csv", "species.csv", "lifetimes.csv", "thermo.csv"):
         assert (tmp_path / "out/001-seed2" / name).read_bytes() == (tmp_path / "alone" / name).read_bytes()
     assert command("run", "--restart", "out", "--steps", "10", "--quiet") == 0
     assert command("run", "--restart", "alone", "--steps", "10", "--quiet") == 0
