@@ -218,8 +218,8 @@ def test_folders_are_those_of_runs_alone_with_bonds_species_and_charges(tmp_path
     water((2, 2, 1)).write("water.extxyz")
     more = [
         "water.extxyz", "--potential", "H2O.ffield", "--steps", "30", "--every", "10", "--frames-every", "10",
-        "--terms", "--observe", "bonds,species,reactions", "--observe-every", "10", "--ensemble", "nvt-langevin",
-        "--backend", "cpu",
+        "--terms", "--observe", "bonds,species,reactions", "--observe-every", "10", "--backend", "cpu",
+        "--ensemble", "nvt-langevin",
     ]  # fmt: skip
     assert command("run", *more, "--replicas", "2", "--output", "out") == 0
     assert "2 of 12 atoms, 24 in all, in one launch" in " ".join(capsys.readouterr().out.split())
