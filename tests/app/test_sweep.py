@@ -87,7 +87,7 @@ def test_processes_share_the_runs(capsys):
     ("sets", "text"),
     [
         (["temperature"], "--set temperature: expected a setting and its values"),
-        (["temprature=1,2"], "'temprature' is no setting of a run"),
+        (["temprature=1,2"], "'temprature' is not a setting of a run"),
         (["temperature=300,warm"], "temperature = 'warm': expected a number above 0"),
         (["temperature=1", "temperature=2"], "temperature is set twice"),
         (["output=a,b"], "output cannot differ"),
