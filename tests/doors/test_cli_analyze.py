@@ -371,7 +371,7 @@ def test_uneven_times_do_not_matter_to_a_radial_distribution(call):
         (lambda: frames(12), "--angles 1.2", "no atom has two bonds shorter than 1.2 Å; take a longer"),
         (without_cell, "--rdf", "RDF needs a cell that is periodic in three directions"),
         (uneven, "--msd", "MSD needs frames equally spaced in time, but not all are 0.01 ps apart"),
-        (changing, "", "frame 2 has other atoms or periodic directions than the first"),
+        (changing, "", "frame 2 has different atoms or periodic directions than the first"),
         (broken, "", "frame 1 has positions that are not finite numbers"),
     ],
 )

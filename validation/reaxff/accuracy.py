@@ -53,7 +53,7 @@ def compare(make: Any, file: str) -> dict[str, Any]:
         engine = Engine(atoms, forcefield, backend="cpu")
         found[lammps_forces] = engine.evaluate()
     evaluator: Any = engine.device.evaluators[0]
-    terms = evaluator.terms()
+    terms = evaluator.terms()[0]
     return {
         "file": file,
         "atoms": len(atoms),

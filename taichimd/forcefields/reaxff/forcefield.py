@@ -84,6 +84,10 @@ class ReaxTerm(Term):
         known = [name for name in species if name in self.ffield.names]
         return warnings_of(self.ffield, known)
 
+    def longest_timestep(self, species: Sequence[str]) -> float | None:
+        """0.5 fs with hydrogen."""
+        return 0.5 if "H" in species else None
+
     def check_structure(self, atoms: Atoms) -> None:
         """Refuse a field along a periodic direction where charges feel its potential, and unknown atoms.
 

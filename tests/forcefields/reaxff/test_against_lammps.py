@@ -25,7 +25,7 @@ def evaluated(name, lammps_forces=False):
     engine = Engine(make(), forcefield, backend="cpu")
     found = engine.evaluate()
     evaluator = engine.device.evaluators[0]
-    return evaluator.terms(), evaluator.charges.charges(), found
+    return evaluator.terms()[0], evaluator.charges.charges(), found
 
 
 @functools.cache

@@ -130,7 +130,7 @@ def test_relaxations_have_the_bits_of_each_system_alone():
         alone = relax(atoms, "H2O.ffield", fmax=0.3, backend="cpu")
         assert one.converged
         assert (one.steps, one.energy) == (alone.steps, alone.energy)
-        np.testing.assert_array_equal(one.engine.positions(), alone.engine.positions())
+        np.testing.assert_array_equal(one.atoms.positions, alone.atoms.positions)
         np.testing.assert_array_equal(one.atoms.get_charges(), alone.atoms.get_charges())
 
 
