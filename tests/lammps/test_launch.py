@@ -157,9 +157,7 @@ def test_what_cannot_run_is_said(tmp_path, monkeypatch, call):
 def test_processes_that_do_not_know_each_other_are_refused():
     _check_world(2, 2)
     _check_world(4, 1)  # started by a scheduler
-    with pytest.raises(
-        BackendError, match=r"2 processes were started, and LAMMPS knows 1: mpiexec belongs to a"
-    ):
+    with pytest.raises(BackendError, match=r"2 processes were started, and LAMMPS knows 1: mpiexec belongs"):
         _check_world(1, 2)
 
 
