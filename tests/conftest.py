@@ -26,7 +26,7 @@ SHARED = "PYTEST_SHARED_FOLDER"
 """The environment variable of a folder that all workers of this run share, and that goes with it."""
 LAST_LINE = pytest.StashKey[str]()
 LONG_CASES = Path(__file__).parent / "support" / "long_cases.txt"
-"""Cases of 6 s or more on one of 14 busy cores, which are `long` though other cases of their test are not."""
+"""Cases that take long, which are `long` though other cases of their test are not."""
 
 
 def pytest_configure(config):

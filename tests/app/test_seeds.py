@@ -88,6 +88,7 @@ def deviations(folder):
     return found / float(folder.split("K")[0])
 
 
+@pytest.mark.long
 def test_noise_is_own_by_default_and_common_on_demand(capsys):
     sweep = ["sweep", "job.toml", "--set", "temperature=300,301"]
     assert command(*sweep, "--common-noise") == 0

@@ -40,6 +40,7 @@ def report_of(folder):
         return json.load(file)
 
 
+@pytest.mark.long
 def test_each_folder_is_that_of_the_run_alone(capsys):
     observe = ["--observe", "rdf", "--observe-every", "10"]
     more = [*COMMON, *LANGEVIN, *observe, "--terms"]

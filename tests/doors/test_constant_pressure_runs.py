@@ -255,6 +255,7 @@ def test_a_restart_that_is_isotropic_keeps_the_shape(call):
     assert np.ptp((rows["b_A"] / rows["a_A"])[after]) < 1e-12
 
 
+@pytest.mark.long
 def test_a_shorter_period_does_no_deformation_twice(call):
     run = RUN + "--ensemble npt-berendsen --pressure 1 --pressure-coupling-time 200 --bulk-modulus 3 "
     assert call(run + "--every 5 --steps 15 --output on")[0] == 0

@@ -145,6 +145,7 @@ def test_volumes_of_a_crystal_fluctuate_as_its_bulk_modulus_says(kind, time, eve
     assert abs(squares.mean() - 1.0) < 3 * np.hypot(error, error_of_modulus / modulus)
 
 
+@pytest.mark.long
 def test_volumes_of_a_gas_have_the_gamma_distribution():
     volumes = driver.volumes_of_gas(300)
     error = driver.block_error(volumes, 15)

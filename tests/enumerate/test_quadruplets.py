@@ -192,6 +192,7 @@ def test_what_exceeds_the_memory_is_refused_before_it_is_allocated(monkeypatch):
     assert (chains.count, chains.capacity) == (need, need)
 
 
+@pytest.mark.long
 def test_more_chains_than_32_bits_count_are_refused():
     n = 261
     assert n * (n - 1) // 2 * (n - 2) * (n - 3) > 2**31

@@ -140,6 +140,7 @@ def energies(calculators: list[TaichiMD]) -> list[float]:
     return found
 
 
+@pytest.mark.long
 def test_a_pool_of_new_processes_has_the_same_energies():
     names = ("a sum", "a derived pair")
     calculators = [TaichiMD(MAKERS[name](), backend="cpu") for name in names]

@@ -229,6 +229,7 @@ def test_energy_has_its_terms(call):
     }
 
 
+@pytest.mark.long
 def test_a_run_goes_on_with_all_of_them(call, folder):
     """Bit for bit, from another folder; another list is refused, another order remarked."""
     (folder / "jobs").mkdir()
@@ -295,6 +296,7 @@ def test_one_of_them_lacks_an_element(call):
         Engine(Atoms("Ar2", [[0, 0, 0], [3, 0, 0]]), ["Si.sw", WEAK])
 
 
+@pytest.mark.long
 def test_the_same_file_twice_is_warned_of(call, folder):
     (folder / "Si.sw").write_text(Path(load_forcefield("Si.sw").source).read_text())
     twice = "Si.sw --potential ./Si.sw"

@@ -30,6 +30,7 @@ def folder(tmp_path, monkeypatch):
     atoms.write("water.extxyz")
 
 
+@pytest.mark.long
 def test_a_molecule_across_a_boundary_has_the_dipole_of_the_whole_one(call):
     code, _, err = call(RUN + OBSERVE + "--steps 64 --output whole")
     assert (code, err) == (0, "")

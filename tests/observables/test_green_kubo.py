@@ -303,6 +303,7 @@ def test_status_and_note_of_a_transport_coefficient():
     )  # fmt: skip
 
 
+@pytest.mark.long
 def test_stacie_finds_the_integral_of_a_decay_without_a_window():
     """An exponential decay: the trapezoid sum of exp(-t/tau) is dt/2 (1 + a)/(1 - a), a = exp(-dt/tau)."""
     pytest.importorskip("stacie")

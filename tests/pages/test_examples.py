@@ -106,6 +106,7 @@ def test_own_pair_is_consistent_and_runs(script):
     assert number(out, "500 atoms, 2 ps: the total energy stays within") < 100
 
 
+@pytest.mark.long
 def test_own_triplet_is_stillinger_weber(script):
     out = script("own_triplet.py")
     assert "sw_pair + sw_angle: consistent" in out
