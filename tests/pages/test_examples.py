@@ -77,8 +77,9 @@ def test_heat_flows_from_hot_to_cold(script):
 @pytest.mark.long
 def test_silicon_is_stretched_until_it_fails(script):
     out = script("stretch_silicon.py")
-    assert number(out, "modulus") == pytest.approx(94, abs=4)
-    assert number(out, "Poisson") == pytest.approx(0.33, abs=0.03)
+    for name, low, high in (("modulus", 88, 101), ("Poisson", 0.26, 0.39)):
+        found = re.search(rf"^{name} +([\d.]+) to ([\d.]+)", out, flags=re.MULTILINE)
+        assert [float(one) for one in found.groups()] == pytest.approx([low, high], rel=0.05)
     assert number(out, "strength") == pytest.approx(20, abs=2)
     assert number(out, "at the end") < 10
 
