@@ -147,6 +147,7 @@ def test_a_checkpoint_that_does_not_say_is_of_particle_decomposition(call):
     assert "decomposition particle (now tuple)" in " ".join(out.split())
 
 
+@pytest.mark.long
 def test_profile_has_the_lists(call):
     run = "run silica.extxyz --potential SiO2_1990.vashishta --steps 20 --profile "
     out = call(run + "--decomposition tuple --output t")[1]

@@ -173,6 +173,7 @@ def reaxff_terms(atoms, file):
 PAIRS = ((0, 1), (0, 2), (1, 2))
 
 
+@pytest.mark.long
 def test_terms_of_reaxff():
     water = Atoms(
         "OHH", [[0, 0, 0], [1.02, 0, 0], [-1.0, 0.3, 0.1]]

@@ -182,6 +182,7 @@ def energies(atoms):
 
 
 @pytest.mark.usefixtures("folder")
+@pytest.mark.long
 def test_python_takes_lists():
     total = sum(energies(silicon()))
     calc = TaichiMD(["Si.sw", "own.py:weak"])
@@ -266,6 +267,7 @@ def test_a_run_goes_on_with_all_of_them(call, folder):
 
 
 @pytest.mark.usefixtures("folder")
+@pytest.mark.long
 def test_relax_kappa_and_check(call):
     assert call(f"relax si.extxyz {TERMS} --steps 2 --quiet") == (1, "", "")
     assert json.loads(Path("taichimd-relax/relax.json").read_text())["potential"] == ["Si.sw", "own.py:weak"]

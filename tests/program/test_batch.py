@@ -118,6 +118,7 @@ def test_systems_of_other_elements_and_thermostats_with_inertia():
 
 
 @pytest.mark.once
+@pytest.mark.long
 def test_fixed_atoms_stay():
     given, forcefield = [silicon(1, 1), silicon(1, 2)], load_forcefield("Si.sw")
     held = np.arange(8) < 3
