@@ -283,7 +283,7 @@ def test_the_chart_of_the_readme_has_all_rows_and_its_sentences_their_range():
     ]
     assert inside.system == "Tersoff Si inside LAMMPS"
     assert inside.factor < 0.1
-    assert [row.system for row in cpu_rows() if row.factor < 1.0] == ["Lennard-Jones melt"]
+    assert all(row.factor > 1.0 for row in cpu_rows())
 
 
 def test_speeds_of_two_cores_are_those_of_the_results():
