@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from bits import elsewhere, here, needs_other_runtime
-from driven import FREE_SIDES, SMOOTH, solid, started
+from driven import FREE_SIDES, SMOOTH, no_warnings, solid, started  # noqa: F401  (no_warnings is a fixture)
 
 from taichimd import (
     Berendsen,
@@ -29,13 +29,6 @@ from taichimd import (
 from taichimd.io.thermo import read_thermo
 
 pytestmark = pytest.mark.once
-
-
-@pytest.fixture(autouse=True)
-def no_warnings(recwarn):
-    """A note on the moving centre of mass is no matter here."""
-    yield
-    recwarn.clear()
 
 
 DRIVEN = [

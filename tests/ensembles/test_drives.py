@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from ase import Atoms
-from driven import DT, far, started
+from driven import DT, far, no_warnings, started  # noqa: F401  (no_warnings is a fixture)
 
 from taichimd import (
     Drag,
@@ -19,13 +19,6 @@ from taichimd.ensembles.drives.removal import without_momentum
 from taichimd.forcefields.lennard_jones import LennardJones
 
 pytestmark = pytest.mark.once
-
-
-@pytest.fixture(autouse=True)
-def no_warnings(recwarn):
-    """A note on the moving centre of mass is no matter here."""
-    yield
-    recwarn.clear()
 
 
 def verlet(atoms, force, steps, after=lambda x, v, n: (x, v)):

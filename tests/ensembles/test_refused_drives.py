@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from driven import FREE_SIDES, far, solid, started
+from driven import FREE_SIDES, far, no_warnings, solid, started  # noqa: F401  (no_warnings is a fixture)
 
 from taichimd import (
     Deform,
@@ -27,13 +27,6 @@ from taichimd.ensembles.registry import NVE
 from taichimd.system.groups import Groups
 
 pytestmark = pytest.mark.once
-
-
-@pytest.fixture(autouse=True)
-def no_warnings(recwarn):
-    """A note on the moving centre of mass is no matter here."""
-    yield
-    recwarn.clear()
 
 
 def structure(charges=False):

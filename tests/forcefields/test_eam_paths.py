@@ -18,11 +18,15 @@ from taichimd.core.errors import TaichimdWarning
 from taichimd.ensembles.registry import Langevin, MartynaTobiasKlein, StochasticCellRescaling
 from taichimd.forcefields.load import load_forcefield
 from taichimd.io.checkpoint import read_checkpoint
-from taichimd.lammps import attach
-from taichimd.lammps.reference import lammps_attached, lammps_nve
 from taichimd.program.engine import Engine
 from taichimd.sampling.chain import MonteCarlo
 from tests.support.eam_files import COPPER, NICKEL, Layout, alloy, funcfl
+from tests.support.whole_path import (
+    assert_bits_of_pieces_and_batches,
+    assert_steps_under_lammps,
+    numbers,
+    same,
+)
 
 pytestmark = pytest.mark.once
 FS = units.fs
@@ -55,31 +59,10 @@ def dense(seed=1):
     return atoms
 
 
-def same(one, other):
-    for found, expected in zip(one, other, strict=True):
-        np.testing.assert_array_equal(found, expected)
-
-
-def numbers(of):
-    now = of.evaluate()
-    return [of.positions(), of.velocities(), now.forces, now.energies, now.virials, *of.heat_current()]
-
-
 @pytest.mark.long
 def test_parts_of_a_run_and_systems_of_a_batch_have_the_bits_of_one_run(eam):
     given = [alloy(), alloy(2, (2, 1, 1)), alloy(3, (1, 1, 1))]
-    whole = [Engine(atoms, eam, backend="cpu") for atoms in given]
-    for one in whole:
-        one.advance(30, 2.0 * FS)
-    parts = Engine(given[0], eam, backend="cpu")
-    for steps in (7, 1, 22):
-        parts.advance(steps, 2.0 * FS)
-        parts.thermo()
-    same(numbers(parts), numbers(whole[0]))
-    batch = Batch(given, eam, backend="cpu")
-    batch.advance(30, 2.0 * FS)
-    for member, one in zip(batch.members, whole, strict=True):
-        same(numbers(member), numbers(one))
+    assert_bits_of_pieces_and_batches(eam, given, 2.0 * FS)
 
 
 def test_densities_beyond_the_table_are_counted_once_an_evaluation_in_batches_too(eam):
@@ -207,19 +190,10 @@ def test_energies_of_monte_carlo_are_those_of_full_evaluations(eam, kind, pressu
 
 @pytest.mark.long
 @pytest.mark.lammps
-def test_steps_under_lammps_are_those_of_its_pair_style(path):
-    atoms, timestep = alloy(1, (3, 2, 2)), 1.0 * FS
+def test_steps_under_lammps_are_those_of_its_pair_style(path, eam):
+    atoms = alloy(1, (3, 2, 2))
     atoms.set_masses([60.0] * len(atoms))  # of the file, which the pair style takes
-    found = lammps_attached(
-        atoms, lambda lmp, elements: attach(lmp, str(path), elements), n_steps=40, timestep=timestep
-    )
-    own = lammps_nve(atoms, "eam/fs", (f"* * {path} {{elements}}",), n_steps=40, timestep=timestep)
-    np.testing.assert_allclose(found.positions, own.positions, rtol=0, atol=1e-9)
-    atoms.positions = found.positions
-    expected = Engine(atoms, load_forcefield(str(path)), backend="cpu").evaluate()
-    np.testing.assert_allclose(found.forces, expected.forces, rtol=0, atol=1e-10)
-    np.testing.assert_allclose(found.energies, expected.energies, rtol=0, atol=1e-10)
-    np.testing.assert_allclose(found.virial, expected.virials.sum(0), rtol=0, atol=1e-9)
+    assert_steps_under_lammps(atoms, path, eam, "eam/fs", (f"* * {path} {{elements}}",))
 
 
 def test_it_pickles_and_ase_has_its_stress(path, eam, tmp_path):

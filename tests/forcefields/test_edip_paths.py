@@ -10,13 +10,12 @@ from ase import units
 from bits import here, of_other_runtime
 from edip_files import alloy, edip_file
 from ghost_atoms import ghosts
+from whole_path import assert_bits_of_pieces_and_batches, assert_steps_under_lammps
 
-from taichimd import Batch, LennardJones
+from taichimd import LennardJones
 from taichimd.core.errors import TaichimdWarning
 from taichimd.forcefields.load import load_forcefield
 from taichimd.io.checkpoint import read_checkpoint
-from taichimd.lammps import attach
-from taichimd.lammps.reference import lammps_attached, lammps_nve
 from taichimd.lammps.styles import style_of
 from taichimd.program.engine import Engine
 from taichimd.program.ghosts import GhostForces
@@ -37,31 +36,10 @@ def edip(path):
     return load_forcefield(str(path))
 
 
-def same(one, other):
-    for found, expected in zip(one, other, strict=True):
-        np.testing.assert_array_equal(found, expected)
-
-
-def numbers(of):
-    now = of.evaluate()
-    return [of.positions(), of.velocities(), now.forces, now.energies, now.virials, *of.heat_current()]
-
-
 @pytest.mark.long
 def test_parts_of_a_run_and_systems_of_a_batch_have_the_bits_of_one_run(edip):
     given = [alloy(), alloy(2, (2, 1, 1)), alloy(3, (1, 1, 1))]
-    whole = [Engine(atoms, edip, backend="cpu") for atoms in given]
-    for one in whole:
-        one.advance(30, FS)
-    parts = Engine(given[0], edip, backend="cpu")
-    for steps in (7, 1, 22):
-        parts.advance(steps, FS)
-        parts.thermo()
-    same(numbers(parts), numbers(whole[0]))
-    batch = Batch(given, edip, backend="cpu")
-    batch.advance(30, FS)
-    for member, one in zip(batch.members, whole, strict=True):
-        same(numbers(member), numbers(one))
+    assert_bits_of_pieces_and_batches(edip, given, FS)
 
 
 @pytest.mark.long
@@ -154,19 +132,9 @@ def test_local_atoms_among_ghosts_have_the_periodic_result(edip):
 @pytest.mark.long
 @pytest.mark.lammps
 def test_steps_under_lammps_are_those_of_its_pair_style(path, edip):
-    atoms = alloy(1, (2, 2, 2))
-    found = lammps_attached(
-        atoms, lambda lmp, elements: attach(lmp, str(path), elements), n_steps=40, timestep=FS
-    )
     style = style_of(edip, ["Si", "C"])
     assert style.pair_style == "edip/multi"
-    own = lammps_nve(atoms, style.pair_style, style.pair_coeff, n_steps=40, timestep=FS)
-    np.testing.assert_allclose(found.positions, own.positions, rtol=0, atol=1e-9)
-    atoms.positions = found.positions
-    expected = Engine(atoms, edip, backend="cpu").evaluate()
-    np.testing.assert_allclose(found.forces, expected.forces, rtol=0, atol=1e-10)
-    np.testing.assert_allclose(found.energies, expected.energies, rtol=0, atol=1e-10)
-    np.testing.assert_allclose(found.virial, expected.virials.sum(0), rtol=0, atol=1e-9)
+    assert_steps_under_lammps(alloy(1, (2, 2, 2)), path, edip, style.pair_style, style.pair_coeff)
 
 
 def test_it_pickles(edip):

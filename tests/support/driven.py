@@ -1,6 +1,7 @@
 """Systems that drives act on, for tests."""
 
 import numpy as np
+import pytest
 from ase import Atoms
 from ase.build import bulk
 
@@ -17,6 +18,13 @@ FREE_SIDES = StochasticCellRescaling(60.0, control="orthorhombic", axes="xy")
 DT = 2.0 * units.FS
 EACH = 200.0
 """Å between atoms that do not meet."""
+
+
+@pytest.fixture(autouse=True)
+def no_warnings(recwarn):
+    """A note on the moving centre of mass is no matter here."""
+    yield
+    recwarn.clear()
 
 
 def far(n, seed=1, speed=0.02):
