@@ -7,9 +7,10 @@ Each ensemble drives a Lennard-Jones melt for 303 steps, with a near list and, b
 without one; silica and hot silicon (Tersoff) run 203 steps in NVE and with Langevin's thermostat, silicon
 with barostats, too. A sum of three potentials follows, copper of passes, which keeps a state of atoms, an
 alloy of embedded atoms with tables, and silicon carbide with EDIP. Then cells are stretched and sheared,
-with flips, and drives of several kinds act. The last runs are of the plain stepper, whose bits are those of the fused one. Starts are the same
-on every machine, and SHA-256 of positions, velocities, forces and cell says whether ends are. The last steps
-are done twice: the second time by an engine that was made anew and given the state of the first.
+with flips, and drives of several kinds act. The last runs are of the plain stepper, whose bits are those of
+the fused one. Starts are the same on every machine, and SHA-256 of positions, velocities, forces and cell
+says whether ends are. The last steps are done twice: the second time by an engine that was made anew and
+given the state of the first.
 """
 
 import inspect
