@@ -61,6 +61,38 @@ def exchange_time(conductance: float, atoms: tuple[int, int]) -> float:
     return capacity / conductance if conductance > 0.0 else np.inf
 
 
+def without_exchange(integral: float, times: Array, capacity: float) -> tuple[float, float]:
+    """Conductance between two parts of a closed system from its Green-Kubo integral, which decays.
+
+    The energy difference of two parts relaxes as exp(-t G/C), so the integral is G exp(-t G/C), and its mean
+    on a plateau is G times the mean of this exponential. (With E the energy of a part and Q = -dE/dt the
+    integral of <Q(0) Q(t)> is -d/dt <E(0) E(t)>, and <E^2> = k_B T^2 C.)
+
+    Args:
+        integral: mean of the integral on the plateau, in the unit of G.
+        times: (m,) of the plateau.
+        capacity: C = G times the exchange time.
+
+    Returns:
+        G, and dG/d(integral). NaN if the integral is larger than any G explains: the parts exchange their
+        energy before the plateau.
+    """
+    if not (np.isfinite(integral) and integral > 0.0):
+        return integral, 1.0
+    low, high = 0.0, capacity / float(np.max(times))  # there the mean grows with G
+
+    def mean(g: float) -> float:
+        return g * float(np.exp(-times * g / capacity).mean())
+
+    if mean(high) < integral:
+        return np.nan, np.nan
+    for _ in range(100):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if mean(middle) < integral else (low, middle)
+    decay = times * high / capacity
+    return high, 1.0 / float(((1.0 - decay) * np.exp(-decay)).mean())
+
+
 @dataclass(frozen=True)
 class Line:
     """A straight line through the temperatures of one piece.

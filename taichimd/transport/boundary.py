@@ -1,12 +1,12 @@
 """Conductance of an interface in equilibrium: Green-Kubo of the heat flow through it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from taichimd.core.units import PS
-from taichimd.estimators.conduction import equilibrium_conductance, exchange_time
+from taichimd.estimators.conduction import equilibrium_conductance, exchange_time, without_exchange
 from taichimd.estimators.green_kubo import GreenKubo, scaled
 from taichimd.estimators.series import Mean
 from taichimd.transport.layout import Halves
@@ -25,13 +25,16 @@ class Boundary:
     Attributes:
         halves: the two sides.
         conductance: running integral, MW/(m^2 K), of one interface, the mean of two.
-        resistance: Kapitza resistance, m^2 K/GW.
+        corrected: MW/(m^2 K): the mean on the plateau without the decay by exchange of energy between the
+            sides; NaN if they exchange their energy before the plateau.
+        resistance: Kapitza resistance, m^2 K/GW, of the corrected conductance.
         exchange: ps, in which the two sides come to one temperature.
         notes: what makes it doubtful.
     """
 
     halves: Halves
     conductance: GreenKubo
+    corrected: Mean
     resistance: Mean
     exchange: float
     notes: tuple[str, ...]
@@ -57,17 +60,26 @@ def boundary_of(
     flows = [run.found["flow"] / PS for run in runs]
     whole = equilibrium_conductance(flows, dt, temperature, settings.lags * dt, plateau)
     found = scaled(whole, PS / (halves.area * MEGAWATT))
-    value, error = float(found.mean.value), float(found.mean.error)
+    sides = len(halves.first), len(halves.second)
+    capacity = exchange_time(1.0, sides) * PS / (halves.area * MEGAWATT)  # internal time MW/(m^2 K)
+    times = found.time[(found.time >= plateau[0] - 0.5 * dt) & (found.time <= plateau[1] + 0.5 * dt)]
+    value, slope = without_exchange(float(found.mean.value), times, capacity)
+    corrected = replace(found.mean, value=value, error=slope * float(found.mean.error))
     resistance = 1.0e3 / value if value > 0.0 else np.nan
-    exchange = exchange_time(float(whole.mean.value) * PS, (len(halves.first), len(halves.second)))
+    exchange = capacity / PS / value if value > 0.0 else np.inf
     notes = []
-    if plateau[1] / PS > _EARLY * exchange:
+    if np.isnan(value):
+        notes.append(
+            "the two sides come to one temperature before the plateau, so there is no conductance; take an "
+            "earlier --plateau or a longer cell"
+        )
+    elif plateau[1] / PS > _EARLY * exchange:
         notes.append(
             f"the two sides come to one temperature in about {exchange:.3g} ps, and the integral falls in "
             f"that time; let the plateau end before {_EARLY * exchange:.3g} ps (--window, --plateau), or "
             "take a longer cell"
         )
     return Boundary(
-        halves, found, Mean(resistance, resistance * error / value, found.mean.samples), exchange,
-        tuple(notes),
+        halves, found, corrected, Mean(resistance, resistance * corrected.error / value, found.mean.samples),
+        exchange, tuple(notes),
     )  # fmt: skip

@@ -18,6 +18,7 @@ def boundary_result(found: Boundary) -> Result:
     ]
     places = "one interface" if found.halves.planes == 1 else "mean of two interfaces"
     result.rows += [
+        ("without exchange", f"{plus_minus(found.corrected)} {UNIT}, without the decay of the integral"),
         ("Kapitza resistance", f"{plus_minus(found.resistance)} m² K/GW, {places}"),
         ("exchange time", f"{found.exchange:.3g} ps, of the two sides"),
     ]
@@ -26,8 +27,9 @@ def boundary_result(found: Boundary) -> Result:
 
 def details_of_boundary(found: Boundary) -> dict[str, Any]:
     """Entries of the record."""
-    one = found.resistance
+    one, other = found.resistance, found.corrected
     return {
+        "conductance_without_exchange_MW_per_m2K": finding(other.value, other.error, UNIT).entry(),
         "kapitza_resistance_m2K_per_GW": finding(one.value, one.error, "m² K/GW").entry(),
         "exchange_time_ps": found.exchange,
         "area_A2": found.halves.area,

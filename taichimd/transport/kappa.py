@@ -45,7 +45,7 @@ from taichimd.transport.nemd import Conduction, conduction
 from taichimd.transport.runs import RunSamples, RunUnderWay
 from taichimd.transport.sampling import Progress, sample_runs
 from taichimd.transport.settings import AXES, KappaSettings
-from taichimd.transport.spectra import Spectral, across_interfaces, spectral
+from taichimd.transport.spectra import Spectral, across_interfaces, notes_on_flow, spectral
 from taichimd.transport.tasks import Case, Runs, Task
 
 BUSY = 64_000
@@ -264,11 +264,12 @@ def _concluded(
         spectral(one, settings, np.nan, _temperature(list(one)).value, layout)
         for one, layout in zip(runs if settings.spectrum else [], layouts, strict=False)
     ]
-    across = [
-        one
-        for k in range(len(spectra))
-        for one in across_interfaces(runs[k], layouts[k], flow.lengths[k].interfaces, spectra[k])
-    ]
+    across: list[Spectral] = []
+    for k in range(len(spectra)):
+        jumps = flow.lengths[k].interfaces
+        of_length = across_interfaces(runs[k], layouts[k], jumps, spectra[k])
+        across += of_length
+        flow = replace(flow, notes=(*flow.notes, *notes_on_flow(of_length, jumps)))
     return Kappa(
         flow.kappa, flow.kappa, _temperature(every), volume_of(system, settings), len(system),
         min(len(one) for one in runs), decompositions=tuple(run.decomposition for run in every), seeds=seeds,

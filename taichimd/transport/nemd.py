@@ -33,6 +33,8 @@ from taichimd.transport.settings import KappaSettings
 
 MEGAWATT = 1.0e-4 * WATT_PER_METRE_KELVIN * PS
 """One MW/(m^2 K) in eV/(ps angstrom^2 K)."""
+_TREND = 0.1
+"""Share of the heat by which it may change from half to half of the runs without a note."""
 _SLIP = 0.1
 """Share of the difference by which a bath may miss its temperature without a note."""
 
@@ -171,6 +173,8 @@ def of_length(layout: Layout, runs: Sequence[RunSamples], n_atoms: int, settings
                     f"the {name} bath has {means[name].value:.4g} K, not {wanted:g} K: it couples too weakly "
                     "for the heat that flows; take a longer --bath-length or a shorter --coupling-time"
                 )
+    if trend := _trend_of_heat(runs, interval, paths):
+        notes.append(trend)
     lines = _lines(layout, place, profile.value)
     flow = _mean(heat, alone)
     return OfLength(
@@ -230,6 +234,30 @@ def _why_drifting(runs: Sequence[RunSamples], difference: Array, alone: bool) ->
             "from the first to the second half of the runs"
         )
     return ""
+
+
+def _trend_of_heat(runs: Sequence[RunSamples], interval: float, paths: int) -> str:
+    """A note if the heat of the baths changes within the runs; empty if it does not.
+
+    While the material between the baths still warms on one side and cools on the other, source and sink give
+    equal heat, both too much.
+    """
+    if len(runs) < 3:
+        return ""
+    change, heat = [], []
+    for run in runs:
+        both = 0.5 * (run.found["heat_hot"] - run.found["heat_cold"]) / paths
+        half = len(both) // 2
+        first, second = (both[half] - both[0]) / half, (both[-1] - both[half]) / (len(both) - 1 - half)
+        change.append((second - first) / interval)
+        heat.append(0.5 * (first + second) / interval)
+    found, mean = mean_of(np.array(change)), float(np.mean(heat))
+    if abs(found.value) <= max(2.0 * found.error, _TREND * abs(mean)):
+        return ""
+    return (
+        f"the heat of the baths changes by {found.value:.3g} ± {found.error:.2g} eV/ps from the first to the "
+        f"second half of the runs, of {mean:.3g}: the flow is not steady yet; take a longer --window"
+    )
 
 
 def _lines(layout: Layout, place: Array, profile: Array) -> tuple[Line, ...]:

@@ -21,6 +21,9 @@ from taichimd.transport.nemd import Interface
 from taichimd.transport.runs import RunSamples
 from taichimd.transport.settings import KappaSettings
 
+_APART = 0.1
+"""Share by which the heat through an interface may differ from the heat of the baths without a note."""
+
 
 @dataclass(frozen=True)
 class Spectral:
@@ -94,6 +97,31 @@ def across_interfaces(
         one = _resolved(runs, np.array([share]), len(layout.paths) + k, whole.temperature, "GW/(m² K)")
         found.append(replace(one, place=place))
     return found
+
+
+def notes_on_flow(across: Sequence[Spectral], interfaces: Sequence[Interface]) -> list[str]:
+    """Notes on interfaces through which less or more heat flows than the baths give.
+
+    Both conductances are of one temperature jump, so that only the heat can differ.
+
+    Args:
+        across: of the interfaces, by frequency.
+        interfaces: their conductances from the heat of the baths.
+    """
+    notes = []
+    by_place = {one.place: one.conductance for one in interfaces}
+    for one in across:
+        bath = by_place.get(one.place)
+        if bath is None or not np.isfinite([one.total.value, one.total.error, bath.value]).all():
+            continue
+        share = 1.0e3 * one.total.value / bath.value
+        error = 1.0e3 * one.total.error / bath.value
+        if abs(share - 1.0) > max(2.0 * error, _APART):
+            notes.append(
+                f"through the interface at {one.place:g} Å flows {share:.0%} ± {error:.0%} of the heat that "
+                "the baths give: the flow is not steady yet; take a longer --window"
+            )
+    return notes
 
 
 def _resolved(
