@@ -11,7 +11,7 @@ from harmonic_chain import Chain
 
 from taichimd.core.errors import SettingsError
 from taichimd.core.units import KB, PS
-from taichimd.estimators.conduction import exchange_time
+from taichimd.estimators.conduction import exchange_time, without_exchange
 from taichimd.estimators.green_kubo import read_off
 from taichimd.estimators.series import Mean
 from taichimd.estimators.spectra import frequencies
@@ -20,9 +20,10 @@ from taichimd.transport.boundary import boundary_of
 from taichimd.transport.free_paths import paths_of
 from taichimd.transport.kappa import thermal_conductivity
 from taichimd.transport.layout import halves_of, layout_of
+from taichimd.transport.nemd import Interface
 from taichimd.transport.runs import RunSamples
 from taichimd.transport.settings import KappaSettings
-from taichimd.transport.spectra import Spectral, across_interfaces
+from taichimd.transport.spectra import Spectral, across_interfaces, notes_on_flow
 
 pytestmark = pytest.mark.once
 
@@ -58,7 +59,7 @@ def test_sides_of_an_interface_and_their_conductance_by_hand():
         RunSamples(
             np.zeros((2, 6)),
             40.0,
-            found={"interval": np.array([dt]), "flow": 0.3 * rng.choice([-1.0, 1.0], 20_000)},
+            found={"interval": np.array([dt]), "flow": 0.1 * rng.choice([-1.0, 1.0], 20_000)},
         )
         for _ in range(4)
     ]
@@ -66,16 +67,35 @@ def test_sides_of_an_interface_and_their_conductance_by_hand():
         **BETWEEN, time="1000ps", window="1ps", plateau="50fs,200fs", every=10, timestep=5
     )
     found = boundary_of(runs, halves, 40.0, settings, (0.05 * PS, 0.2 * PS))
-    expected = 0.5 * 0.09 * dt / (KB * 1600.0) / halves.area * 1.602176634e13 / 1e6
+    expected = 0.5 * 0.01 * dt / (KB * 1600.0) / halves.area * 1.602176634e13 / 1e6
     value = found.conductance.mean.value
     assert value == pytest.approx(expected, rel=0.05)
-    assert found.resistance.value == pytest.approx(1000.0 / value)
+    corrected = found.corrected.value
     assert found.exchange == pytest.approx(
-        exchange_time(value / 1.602176634e7 * halves.area, (96, 96)), rel=1e-6
+        exchange_time(corrected / 1.602176634e7 * halves.area, (96, 96)), rel=1e-6
     )
+    times = np.array([0.05, 0.1, 0.15, 0.2])
+    assert value == pytest.approx(corrected * np.exp(-times / found.exchange).mean(), rel=1e-6)
+    assert found.corrected.error > found.conductance.mean.error
+    assert found.resistance.value == pytest.approx(1000.0 / corrected)
     assert found.notes == ()
+    early = boundary_of(runs, halves, 4.0, settings, (0.05 * PS, 0.2 * PS))  # G a hundred times as large
+    assert np.isnan(early.corrected.value)
+    assert "come to one temperature before the plateau" in early.notes[0]
     slow = halves_of(BAR, KappaSettings(**{**BETWEEN, "interface": "15,20"}))
     assert exchange_time(1.0, (len(slow.first), len(slow.second))) < exchange_time(1.0, (96, 96))
+
+
+def test_the_conductance_without_exchange_of_two_parts_that_relax():
+    # Energies of two parts relax as exp(-t G/C); the integral of their heat flow is G exp(-t G/C).
+    times, g, capacity = np.linspace(5.0, 15.0, 41), 2.0, 60.0
+    plateau = g * np.exp(-times * g / capacity).mean()
+    found, slope = without_exchange(plateau, times, capacity)
+    assert found == pytest.approx(g, rel=1e-9)
+    near = without_exchange(plateau * 1.001, times, capacity)[0]
+    assert slope == pytest.approx((near - found) / (0.001 * plateau), rel=5e-3)
+    assert without_exchange(plateau, times, 1e9)[0] == pytest.approx(plateau, rel=1e-6)
+    assert np.isnan(without_exchange(3.0 * plateau, times, capacity)[0])
 
 
 @pytest.mark.parametrize(
@@ -123,6 +143,12 @@ def test_the_flow_through_an_interface_of_nemd_over_its_jump():
         temperature = 40.0
 
     one, none = across_interfaces([run], layout, [Jump], Whole)
+    of_baths = [
+        Interface(21.2, Jump.jump, Mean(0.0, 0.0, 5), Mean(1e3 * share * one.total.value, 0.0, 5))
+        for share in (1.0, 1.05, 1.4)
+    ]
+    assert [len(notes_on_flow([one, none], [bath])) for bath in of_baths] == [0, 0, 1]
+    assert "flows 71% ± 0% of the heat that the baths give" in notes_on_flow([one], of_baths[2:])[0]
     assert one.total.value == pytest.approx(2.0 / 4.0 / 10.6**2 * 16021.76634)
     assert np.isnan(none.total.value)
 

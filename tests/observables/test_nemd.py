@@ -118,6 +118,15 @@ def test_numbers_of_known_heat_and_a_known_jump():
     bad = of_length(layout, unequal, len(BAR), settings)
     assert "the source gives 1 eV/ps and the sink takes 0.5 eV/ps" in bad.not_steady
     assert np.isnan(bad.kappa.value)
+    assert found.notes == ()
+    # Source and sink give equal heat while the middle warms and cools: each half of the runs tells it.
+    for run in runs:
+        for name in ("heat_hot", "heat_cold"):
+            run.found[name] = run.found[name] * (1.5 - 0.005 * np.arange(100))
+    late = of_length(layout, runs, len(BAR), settings)
+    assert late.not_steady == ""
+    assert "the heat of the baths changes by -0.2" in late.notes[0]
+    assert "the flow is not steady yet" in late.notes[0]
 
 
 @pytest.mark.long

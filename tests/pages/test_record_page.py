@@ -25,7 +25,7 @@ BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTA
 
 OF_OPTIONS = {
     "interface_spectra", "free_paths", "linear_response", "stacie", "conductance_MW_per_m2K",
-    "kapitza_resistance_m2K_per_GW", "exchange_time_ps",
+    "conductance_without_exchange_MW_per_m2K", "kapitza_resistance_m2K_per_GW", "exchange_time_ps",
 }  # fmt: skip
 """Fields of kappa.json that only other methods and options give."""
 
