@@ -47,8 +47,8 @@ CASES: dict[str, dict[str, Any]] = {
         "every": 10, "runs": 9, "at_once": 9, "time": "500ps", "window": "125ps",
     },
     "silicon-short": {
-        **BETWEEN, "bath_length": 22.0, "lengths": "2nm,4nm", "supercell": (1, 6, 6), "runs": 5,
-        "at_once": 10, "time": "200ps", "window": "50ps",
+        **BETWEEN, "bath_length": 20.0, "lengths": "2nm,4nm", "supercell": (1, 6, 6), "runs": 5,
+        "at_once": 10, "time": "200ps", "window": "50ps", "coupling_time": "200fs",
     },
     "silicon-long": {
         **BETWEEN, "bath_length": 100.0, "lengths": "25nm,50nm,100nm", "supercell": (1, 3, 3), "runs": 3,
@@ -98,8 +98,9 @@ def main() -> None:
         plot(report, out.with_suffix(".png"))
     report["seconds"] = time.monotonic() - begin
     common.write_json(out, report)
-    rows = [(key, str(value)) for key, value in report.items() if key in SHOWN]
-    print(common.table(rows, (options.case, "")))
+    for key, value in report.items():
+        if key in SHOWN:
+            print(f"{key}: {value}")
 
 
 SHOWN = (

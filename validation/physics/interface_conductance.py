@@ -103,7 +103,7 @@ def main() -> None:
     """Parse the command line, run, write JSON."""
     parser = common.parser(__doc__, "backend")
     parser.add_argument("--material", choices=list(MATERIALS), default="argon")
-    parser.add_argument("--share", type=float, default=1.0, help="of the time of all runs that is sampled")
+    parser.add_argument("--share", type=float, default=1.0, help="of the time of all runs")
     parser.add_argument("--part", choices=["both", "nemd", "equilibrium"], default="both")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
@@ -169,7 +169,7 @@ def driven(of: dict[str, Any], options: Any, places: tuple[float, float]) -> dic
     """NEMD: conductance by the temperature jump and by the spectrum, conductivities of the two sides."""
     from taichimd.settings.types import parse_time
 
-    begin, warm = time.monotonic(), parse_time(of["warm"])
+    begin, warm = time.monotonic(), parse_time(of["warm"]) * min(1.0, options.share)
     settings = settings_of(
         of,
         options,
