@@ -8,7 +8,8 @@ from row_places import places_of
 
 from taichimd.core.runtime import start, ti
 from taichimd.enumerate.reproducible_sum import ALL
-from taichimd.forcefields.reaxff.charges import ChargeParameters, Charges
+from taichimd.forcefields.reaxff.charge_arrays import ChargeParameters
+from taichimd.forcefields.reaxff.charges import Charges
 from taichimd.forcefields.reaxff.nonbonded import Nonbonded, Results
 from taichimd.forcefields.reaxff.options import COUPLING, Constants
 from taichimd.forcefields.reaxff.pairs import Form, pair_table

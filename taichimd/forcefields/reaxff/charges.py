@@ -1,6 +1,5 @@
 """Charges of one system or several: arrays of the equilibration, and how the host queues it."""
 
-from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
@@ -11,19 +10,25 @@ from taichimd.core.errors import ChargeError, SettingsError
 from taichimd.core.memory import FEWER, array, bytes_of, bytes_of_number, require
 from taichimd.core.runtime import blocks_for, grid, literals, ti
 from taichimd.forcefields.reaxff.batched import FLAGS, PIECES, Batched, tables_of
+from taichimd.forcefields.reaxff.charge_arrays import (
+    ChargeParameters,
+    Values,
+    integers,
+    norms_of,
+    on_device,
+    soft_arrays,
+)
 from taichimd.forcefields.reaxff.extended import Auxiliary
 from taichimd.forcefields.reaxff.history import Past
 from taichimd.forcefields.reaxff.matrix import Matrix, Screening
 from taichimd.forcefields.reaxff.models import Model
 from taichimd.forcefields.reaxff.moves import Places
 from taichimd.forcefields.reaxff.options import COUPLING, Options, check_tolerance
+from taichimd.forcefields.reaxff.outcome import Solve
 from taichimd.forcefields.reaxff.precondition import MAX_CLOSE, Close
-from taichimd.forcefields.reaxff.softness import Soft
 from taichimd.forcefields.reaxff.solve_tables import (
-    ASTRAY,
     FROZEN,
     GOING,
-    INDEFINITE,
     ITERATIONS,
     MAX_ASTRAY,
     NORM2,
@@ -47,46 +52,10 @@ from taichimd.forcefields.reaxff.solver import (
 from taichimd.neighbours.rows import NearRows
 from taichimd.system.state import State
 
-Values = NDArray[np.float64]
 CLOSE = 3.0
 """Radius of the preconditioner, angstrom."""
 FIRST_CALLS = 12
 """Calls of `ROUNDS` iterations that are queued before anything is known."""
-
-
-@dataclass(frozen=True)
-class ChargeParameters:
-    """What the charge equilibration takes of a parameter file.
-
-    Attributes:
-        chi: (kinds) electronegativity, eV.
-        eta: (kinds) hardness, doubled, eV.
-        inverse_gamma3: (kinds, kinds) gamma^-3 of the shielding, angstrom^3.
-        lower, cutoff: radii of the taper, angstrom.
-    """
-
-    chi: Values
-    eta: Values
-    inverse_gamma3: Values
-    lower: float
-    cutoff: float
-
-
-@dataclass(frozen=True)
-class Solve:
-    """How the last solve of a system went.
-
-    Attributes:
-        iterations: of conjugate gradients, for both solutions together.
-        mean_iterations: of all solves so far.
-        residuals: sqrt(sum of r^2/eta)/|b| of s and of t; of a single iteration that before it.
-        solved: whether both are within the tolerance.
-    """
-
-    iterations: int
-    mean_iterations: float
-    residuals: tuple[float, float]
-    solved: bool
 
 
 class Charges:
@@ -154,19 +123,19 @@ class Charges:
         self._calls = FIRST_CALLS
         self.charge = ti.ndarray(state.real, n)
         self.charge.fill(0.0)
-        self.elements = _on_device(np.stack([chi, eta], axis=1))
+        self.elements = on_device(np.stack([chi, eta], axis=1))
         self.screening = Screening(
             cutoff=float(parameters.cutoff),
             lower=float(parameters.lower),
             inverse_width=1.0 / (parameters.cutoff - parameters.lower),
             coupling=COUPLING,
-            inverse_gamma3=_on_device(parameters.inverse_gamma3),
+            inverse_gamma3=on_device(parameters.inverse_gamma3),
         )
         history = Auxiliary if extended else Past
         self.past = history(**{name: state.carry(f"charges {name}", shown=False) for name in history.fields})
         self.vectors = Vectors(*(ti.ndarray(both, n) for _ in Vectors.fields))
         self.chi = None if model is None else ti.ndarray(ti.f64, n)
-        self.soft = _soft(model, state) if model is not None and form == SOFT else None
+        self.soft = soft_arrays(model, state) if model is not None and form == SOFT else None
         self.close = Close(
             reach=min(CLOSE, parameters.cutoff / 2),
             count=ti.ndarray(ti.i32, n),
@@ -175,7 +144,7 @@ class Charges:
             diagonal=ti.ndarray(ti.f64, n),
         )
         systems, threads_and_chunks = len(state.sizes), loop_ends(n, backend)
-        self._norms = [_norms(kinds[part], chi) for part in state.parts]
+        self._norms = [norms_of(kinds[part], chi) for part in state.parts]
         limits = np.array([[(tolerance * norm) ** 2 for norm in norms] for norms in self._norms])
         self.batched = Batched()
         if state.batch:
@@ -184,10 +153,10 @@ class Charges:
             self.batched = Batched(
                 pieces=len(tables.of_pieces),
                 system=state.system,
-                first=_integers(state.firsts),
-                of_pieces=_integers(tables.of_pieces),
-                of_systems=_integers(tables.of_systems),
-                of_chunks=_integers(tables.of_chunks),
+                first=integers(state.firsts),
+                of_pieces=integers(tables.of_pieces),
+                of_systems=integers(tables.of_systems),
+                of_chunks=integers(tables.of_chunks),
                 limits=ti.ndarray(both, systems),
             )
             self.batched.limits.from_numpy(limits)
@@ -321,7 +290,9 @@ class Charges:
         _, flags = self._waited()
         statuses = flags[:, STATUS].copy()
         failed = np.flatnonzero((statuses != SOLVED) & (statuses != FROZEN)).tolist()
-        errors = {k: ChargeError(self._message(int(statuses[k]), k)) for k in failed}
+        errors = {
+            k: ChargeError(self.statistics(k).message(int(statuses[k]), self._tolerance)) for k in failed
+        }
         if failed:
             flags[failed, STATUS] = FROZEN
             self.progress.flags.from_numpy(np.ascontiguousarray(flags.ravel()))
@@ -372,62 +343,3 @@ class Charges:
         close = self.close.count, self.close.entries, self.close.factors, self.close.diagonal
         own = matrix.count, matrix.entries, matrix.values, self.charge
         return bytes_of(*vars(v).values(), *close, *own, *more)
-
-    def _message(self, status: int, number: int) -> str:
-        found = self.statistics(number)
-        worst = max(found.residuals)
-        if status == ASTRAY:
-            return (
-                f"the charges of the extended Lagrangian diverge: residual {worst:.1e}, expected less than "
-                f'{MAX_ASTRAY}; use a smaller time step or charges="converged"'
-            )
-        if status == INDEFINITE:
-            return (
-                f"the charge matrix is not positive definite (iteration {found.iterations}, residual "
-                f"{worst:.1e}, charge_tolerance {self._tolerance:.1e}): atoms are too close to each other; "
-                "look for overlapping atoms or use a smaller time step"
-            )
-        return (
-            f"charges did not converge: residual {worst:.1e} after {found.iterations} iterations, "
-            f"charge_tolerance is {self._tolerance:.1e}; raise charge_tolerance or max_iterations, or look "
-            "for atoms that are too close to each other"
-        )
-
-
-def _norms(kinds: NDArray[np.int32], chi: Values) -> tuple[float, float]:
-    """Norms of -chi and of -1 over the atoms of a system."""
-    counts = np.bincount(kinds, minlength=len(chi))
-    # Kinds of other systems alone would change the order of the sum.
-    there = counts > 0
-    return sqrt(float((counts * chi * chi)[there].sum())), sqrt(float(len(kinds)))
-
-
-def _integers(values: Any) -> Any:
-    numbers = np.ascontiguousarray(values, np.int32).reshape(-1)
-    made = ti.ndarray(ti.i32, len(numbers))
-    made.from_numpy(numbers)
-    return made
-
-
-def _soft(model: Model, state: State) -> Soft:
-    """Arrays of ACKS2 without its rows."""
-    n, references = state.n, [model.references(part.stop - part.start) for part in state.parts]
-    both = ti.types.vector(2, ti.f64)
-    return Soft(
-        amplitude=model.softness,
-        width=0,
-        radii=_on_device(model.radii),
-        count=ti.ndarray(ti.i32, n),
-        diagonal=ti.ndarray(ti.f64, n),
-        reference=ti.ndarray(ti.f64, n),
-        given=_on_device(np.concatenate(references)),
-        left=ti.ndarray(both, n),
-        inner=ti.ndarray(both, n),
-    )
-
-
-def _on_device(values: Any) -> Any:
-    numbers = np.ascontiguousarray(values, np.float64).reshape(-1)
-    made = ti.ndarray(ti.f64, len(numbers))
-    made.from_numpy(numbers)
-    return made

@@ -15,7 +15,8 @@ from taichimd.forcefields.reaxff.arrays import GO, HELD, MAX_BONDS, STATUS, STAT
 from taichimd.forcefields.reaxff.batched import FLAGS
 from taichimd.forcefields.reaxff.bond_table import BondReader, BondTable
 from taichimd.forcefields.reaxff.bonded import Bonded
-from taichimd.forcefields.reaxff.charges import ChargeParameters, Charges
+from taichimd.forcefields.reaxff.charge_arrays import ChargeParameters
+from taichimd.forcefields.reaxff.charges import Charges
 from taichimd.forcefields.reaxff.electronegativity import Response
 from taichimd.forcefields.reaxff.history import BESIDE, JUMP, STEP
 from taichimd.forcefields.reaxff.models import Model

@@ -1,8 +1,8 @@
 """Charges of an extended Lagrangian: auxiliary solutions that move in time beside the atoms.
 
-Auxiliary values x of both systems of equations of `solver` are drawn to their solutions by harmonic forces. A
-time-reversible Verlet step with weak dissipation moves them (A. M. N. Niklasson et al., J. Chem. Phys. 130,
-214109 (2009), K = 4):
+Auxiliary values x of both systems of equations of `linear_form` are drawn to their solutions by harmonic
+forces. A time-reversible Verlet step with weak dissipation moves them (A. M. N. Niklasson et al., J. Chem.
+Phys. 130, 214109 (2009), K = 4):
 
     x(n+1) = 2 x(n) - x(n-1) + kappa (s(n) - x(n)) + alpha sum over k = 0..4 of c_k x(n-k).
 

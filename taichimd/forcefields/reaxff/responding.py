@@ -8,6 +8,7 @@ from taichimd.core.arguments import ArrayField, kernel, types_of
 from taichimd.core.runtime import blocks_for, grid, literals, ti
 from taichimd.core.units import FS
 from taichimd.enumerate.reproducible_sum import ALL
+from taichimd.forcefields.reaxff.charge_arrays import on_device
 from taichimd.forcefields.reaxff.charges import Charges
 from taichimd.forcefields.reaxff.electronegativity import Around, Kind, Response, response_kernels
 from taichimd.forcefields.reaxff.field_of_time import FieldOfTime
@@ -116,11 +117,3 @@ def _gauss(model: Model) -> Any:
         return np.zeros(2)
     total, product = a[:, None] + a[None, :], a[:, None] * a[None, :]
     return np.stack([(2.0 * np.sqrt(product) / total) ** 1.5, product / total], axis=-1)
-
-
-def on_device(values: Any) -> Any:
-    """Numbers in float64, flat, on the device."""
-    numbers = np.ascontiguousarray(values, np.float64).reshape(-1)
-    made = ti.ndarray(ti.f64, len(numbers))
-    made.from_numpy(numbers)
-    return made

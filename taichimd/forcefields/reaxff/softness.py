@@ -179,7 +179,7 @@ def soft_functions(
                 found = times(i, g.v.z, g.atoms.n, g.matrix.shift_bits, g.soft, scale)
                 if ti.static(opens):
                     found += g.soft.reference[i]
-                # Of the size of 1 for the product with H, too; `solver` divides again.
+                # Of the size of 1 for the product with H, too; `soft_form` divides again.
                 g.soft.left[i] = ti.Vector([found * scale, 0.0])
 
     @computed_in(ti.f64)

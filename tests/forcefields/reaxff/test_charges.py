@@ -5,7 +5,7 @@ import pytest
 from reaxff_systems import CHI, CUTOFF, ETA, GAMMA, LOWER, Bench, Box, box, dense_charges, matrix
 
 from taichimd.core.errors import ChargeError, SettingsError
-from taichimd.forcefields.reaxff.charges import ChargeParameters
+from taichimd.forcefields.reaxff.charge_arrays import ChargeParameters
 from taichimd.forcefields.reaxff.extended import ALPHA, DISSIPATION, KAPPA, LENGTH
 from taichimd.forcefields.reaxff.history import JUMP, ORDER_S, ORDER_T
 

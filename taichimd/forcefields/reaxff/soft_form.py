@@ -1,0 +1,73 @@
+"""What ACKS2 solves, as a `Form`: (L + L H L) u = -L (chi + phi + H q0), then q = q0 + L u (`softness`).
+
+Only the first column is used.
+"""
+
+from taichimd.core.runtime import computed_in, ti
+from taichimd.forcefields.reaxff.batched import Whose
+from taichimd.forcefields.reaxff.conjugate_gradients import Form, Opening
+from taichimd.forcefields.reaxff.matrix import MatrixFunctions
+from taichimd.forcefields.reaxff.softness import SoftFunctions, power_of_two
+from taichimd.forcefields.reaxff.solve_tables import GOING
+
+
+def soft_form(matrix_of: MatrixFunctions, soft_of: SoftFunctions, whose: Whose, opening: Opening) -> Form:
+    """The form.
+
+    Args:
+        matrix_of: functions of H.
+        soft_of: functions of L.
+        whose: numbers of which system.
+        opening: of an iteration.
+    """
+    many = matrix_of.threads
+
+    @ti.func
+    def diagonal(i, g: ti.template()):
+        return g.soft.diagonal[i]
+
+    @ti.func
+    def cold(i, g: ti.template()):
+        return 0.0, 0.0
+
+    @computed_in(ti.f64)
+    def multiply(begins: ti.template(), g: ti.template(), going: ti.template()):
+        """Find `inner`, H L z + z (of a guess chi + H q + z), and begin an iteration."""
+        for thread in range(g.threads):
+            n = g.atoms.n
+            i = ti.min(thread // many, n - 1)
+            does = thread < n * many and whose.status(i, g) == GOING
+            if ti.static(begins):
+                opening.begin_iteration(i, thread, does, g, going)
+            found = matrix_of.product(i, thread, does, n, g.matrix, g.soft.left)
+            if does and thread % many == 0:
+                scale = 1.0
+                if ti.static(begins):
+                    scale = power_of_two(opening.last_norm2(i, g))
+                value = found + g.elements[2 * g.atoms.kind[i] + 1] * g.soft.left[i]
+                value = value / scale + g.v.z[i]
+                if ti.static(not begins):
+                    value[0] += g.chi[i]
+                g.soft.inner[i] = value
+
+    @ti.func
+    def open_solve(near: ti.template(), shifts: ti.template(), g: ti.template()):
+        matrix_of.fill(near, shifts, g)
+        soft_of.fill(near, shifts, g)
+        soft_of.left(True, g)
+        multiply(False, g, None)
+        soft_of.residual(g)
+        soft_of.apply(g)
+
+    @ti.func
+    def product(g: ti.template(), going: ti.template()):
+        soft_of.left(False, g)
+        multiply(True, g, going)
+        soft_of.product(g)
+
+    @ti.func
+    def charge(i, net, sums, g: ti.template()):
+        q = soft_of.times(i, g.v.x, g.atoms.n, g.matrix.shift_bits, g.soft, 1.0)
+        return g.soft.reference[i] + q
+
+    return Form(cold, diagonal, open_solve, product, soft_of.apply, charge, singular=True)
