@@ -55,6 +55,8 @@ autodoc_preserve_defaults = True
 html_theme = "furo"
 html_title = f"taichimd {release}"
 html_extra_path = [str(ROOT / "build" / "site-source" / "extra")]
+html_static_path = [str(ROOT / "docs" / "style")]
+html_css_files = ["site.css"]
 html_show_copyright = False
 
 linkcheck_anchors = False

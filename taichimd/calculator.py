@@ -346,7 +346,7 @@ class TaichiMD(CopiedCalculator):
 
     @property
     def _options(self) -> dict[str, Any]:
-        """Of the engine."""
+        """Return the parameters that the engine takes."""
         return {name: self.parameters[name] for name in self.default_parameters}
 
     def _engine_at(self, atoms: Atoms) -> "Engine":

@@ -7,6 +7,7 @@ import numpy as np
 from ase import Atoms
 
 from taichimd.app.averages import observed_equilibration
+from taichimd.core.printable import counted
 from taichimd.settings.run import RunSettings
 from taichimd.system.constraints import constrained
 from taichimd.system.overlaps import notes_on_overlap
@@ -233,7 +234,7 @@ def beyond_tables(report: Mapping[str, Any]) -> list[str]:
     count = report.get("statistics", {}).get("beyond_tables", 0)
     if not count:
         return []
-    times = f"{count:,} time{'s' * (count != 1)}"
+    times = counted(count, "time")
     return [
         f"a density was beyond the table of the embedding energy {times} (atoms times evaluations), and the "
         "energy is a straight line there: atoms came closer than the potential was made for"

@@ -36,7 +36,7 @@ from taichimd.core.runtime import NAME, backend, ti
 from taichimd.core.warm_start import remember
 
 MAX_ARGUMENTS = 64 if NAME == "taichi" else 1024
-"""Of one kernel, numbers included."""
+"""Most arguments of one kernel, numbers included."""
 COMPILED_GRAPHS = NAME == "taichi"
 """Whether repeated calls, and on CUDA those of many arguments, are queued as compiled graphs."""
 MANY = 6

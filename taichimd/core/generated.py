@@ -13,7 +13,7 @@ from importlib.abc import ExecutionLoader
 from types import ModuleType
 
 _FOLDER = f"{os.devnull}/taichimd"
-"""Of the names of these modules: no file can ever be there."""
+"""Folder in the names of these modules: no file can ever be there."""
 
 
 class _FromText(ExecutionLoader):

@@ -18,7 +18,7 @@ MAX_REMEMBERED = 64
 
 @dataclass(frozen=True)
 class _Call:
-    """Of an earlier call.
+    """What an earlier call was.
 
     Attributes:
         kernel, code: before and after compilation.

@@ -40,8 +40,10 @@ _EXP = [
     0.0001984126950482325, 2.480149276800066e-05, 2.755758729863094e-06, 2.763037641787989e-07,
     2.4999975653334714e-08,
 ]  # fmt: skip
-"""Of (e^r - 1 - r)/r^2, so that the largest error for |r| <= ln(2)/2 is smallest: 3.7e-18 of e^r, with two
-terms fewer than a Taylor polynomial needs."""
+"""Coefficients of (e^r - 1 - r)/r^2.
+
+Their largest error for |r| <= ln(2)/2 is the smallest: 3.7e-18 of e^r, with two terms fewer than a Taylor
+polynomial needs."""
 _SIN = [(-1.0) ** k / factorial(2 * k + 1) for k in range(1, 9)]
 _COS = [(-1.0) ** k / factorial(2 * k) for k in range(2, 10)]
 _ROOT = [1.0 / 3.0, 2.0 / 9.0, 14.0 / 81.0]
@@ -52,7 +54,7 @@ _ATAN = [
     0.07692296368042296, -0.0666642476020052, 0.05878927554473807, -0.05230443640686948, 0.045515447340221615,
     -0.03456931506332609, 0.016284375050043393,
 ]  # fmt: skip
-"""Of (atan t - t)/t^3 in t^2 for |t| <= tan(pi/8): 3e-18, by interpolation at Chebyshev's nodes."""
+"""Coefficients of (atan t - t)/t^3 in t^2 for |t| <= tan(pi/8): 3e-18, interpolation at Chebyshev's nodes."""
 _TAN_PI_8 = 0.41421356237309503
 _PI = 3.141592653589793
 

@@ -33,6 +33,15 @@ def one_line(text: object) -> str:
     return printable(" ".join(word for word in words if word))
 
 
+def counted(count: int, noun: str) -> str:
+    """A number and its noun, in the plural unless there is one.
+
+    >>> counted(1, "word"), counted(12000, "word")
+    ('1 word', '12,000 words')
+    """
+    return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
 def tell(text: object) -> None:
     """Print one line on the error stream, now."""
     print(one_line(text), file=sys.stderr, flush=True)

@@ -93,7 +93,7 @@ def of_rows(of: EnsembleFunctions, real: Any, coupling: Any, by_slot: bool) -> E
 
     @ti.func
     def prepare(dt, baths: ti.template()):
-        """Of several systems, holds a loop over them."""
+        """Prepare each bath for a step; for several systems this is a loop over them."""
         if ti.static(several):
             for k in range(baths.firsts.shape[0]):
                 bath = registers_of(k, baths)

@@ -1,9 +1,9 @@
 """What the energies of atoms on one side of an interface do to atoms on the other side.
 
-Of atom i this is the sum of dU_j/dr_ji over neighbours j on the other side: the virial W_i with r_ij replaced
-by 1. The functions read lists, partial forces and sums over neighbours that an evaluation has left. `side` is
-1 or -1 of the atoms of the two sides, by the user's numbers, and 0 of all others; `me` is that of atom i.
-Sums are those of `reproducible_sum`, so neither lists nor threads change a bit.
+For atom i this is the sum of dU_j/dr_ji over neighbours j on the other side: the virial W_i with r_ij
+replaced by 1. The functions read lists, partial forces and sums over neighbours that an evaluation has left.
+`side` is 1 or -1 for the atoms of the two sides, by the numbers of the user, and 0 for all others; `me` is
+the side of atom i. Sums are those of `reproducible_sum`, so neither lists nor threads change a bit.
 """
 
 from typing import Any

@@ -4,7 +4,7 @@ Force on atom i in the form of Fan et al., Comput. Phys. Commun. 218, 10 (2017),
 
     F_i = sum_j (dU_i/dr_ij - dU_j/dr_ji),   W_i = sum_j r_ij (x) dU_j/dr_ji,   r_ij = r_j - r_i.
 
-Of the many ways to share the virial among atoms this W_i is the one whose product with the velocity, W_i v_i,
+Many ways share the virial among atoms. This W_i is the one whose product with the velocity, W_i v_i,
 is the atom's part of the heat current (eq. 30). Fan's eq. 29, -1/2 sum_j r_ij (x) F_ij, has the same sum over
 atoms, but gives another current as soon as there are three-body terms; for pairs the two are the same.
 

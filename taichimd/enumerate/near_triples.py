@@ -27,7 +27,7 @@ from taichimd.neighbours.rows import NearRows, VerletRows, row_layout, slot
 from taichimd.system.state import Atoms
 
 MAX_SHARES = 32
-"""Of one atom."""
+"""Most shares into which the work of one atom is divided."""
 LONG = 64
 """Slots of a row for which there is one share more."""
 ENOUGH = 8192

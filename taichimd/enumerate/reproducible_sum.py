@@ -152,7 +152,7 @@ def pair_sums(real: Any) -> SumFunctions:
 
     @ti.func
     def virial(sums, want: ti.template()):
-        """Of `TRACE`, `DIAGONAL` or `SYMMETRIC`: its components, a vector."""
+        """Return the components of the virial, a vector, for `TRACE`, `DIAGONAL` or `SYMMETRIC`."""
         terms = ti.static(TERMS[want])
         return ti.Vector([total_of(sums[k], sums[terms + k]) for k in ti.static(range(3, terms))])
 

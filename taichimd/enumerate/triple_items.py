@@ -46,7 +46,7 @@ class Tiling:
 
     @property
     def threads(self) -> int:
-        """Of a block."""
+        """Return the number of threads of a block."""
         return (self.side // self.each) ** 2 // self.split
 
     @property

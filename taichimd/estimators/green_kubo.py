@@ -53,8 +53,8 @@ class GreenKubo:
         gain: of `running_mean` from the third to the last quarter of the window; its error is of the gains of
             the samples, without that of what came before.
 
-    Of one run `channels`, `mean` and `gain` have errors from the autocorrelation. They are NaN, and `note`
-    says why, where the run is too short.
+    For one run `channels`, `mean` and `gain` have errors from the autocorrelation. If the run is too short,
+    they are NaN, and `note` says why.
     """
 
     time: Array

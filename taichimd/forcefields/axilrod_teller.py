@@ -162,7 +162,7 @@ class AxilrodTellerTerm(Term):
 
     @property
     def enumeration(self) -> str:
-        """Of all triples: "all-triples" in tiles of atoms, "matrix" by products of matrices, or "direct"."""
+        """Return how triples are visited: "all-triples" (tiles of atoms), "matrix" (products) or "direct"."""
         return {_InTiles: ALL_TRIPLES, _ByProducts: MATRIX}.get(type(self.function), DIRECT)
 
     @property

@@ -1,6 +1,6 @@
 """The code of a function and of everything that it uses, as a number that says whether it has changed.
 
-Of each function counts its source without comments, docstrings, blank lines and decorators: the text that
+The source of each function counts, without comments, docstrings, blank lines and decorators: the text that
 `ast.unparse` makes of its syntax tree, which is steadier between versions of Python than `ast.dump` or
 bytecode. Then comes what its names stand for: globals, attributes of imported modules and variables of
 enclosing functions; functions by their code, numbers by their digits. The runtime, NumPy, SciPy, SymPy and
@@ -121,7 +121,7 @@ class _Walk:
         return f"object {type(value).__qualname__} {self._data(own, name)}"
 
     def _argument(self, value: Any) -> str | None:
-        """Of a declared argument of kernels the type, of a table the fields: not what they mean."""
+        """Return the type of a declared argument of kernels, or the fields of a table: not what they mean."""
         from taichimd.core.arguments import ArrayField, Bundle, Number
 
         if isinstance(value, ArrayField | Number):

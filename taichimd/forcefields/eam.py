@@ -36,7 +36,7 @@ from taichimd.forcefields.term import Source, about, source_of
 JUMP = 1e-5
 """eV: a larger jump of the pair energy at the cutoff is worth a warning."""
 NEGATIVE = 1e-3
-"""Of the largest density: less below 0 is noise of the file."""
+"""Share of the largest density: a density less than this below 0 is noise of the file."""
 
 
 @neighbour_sum("density")

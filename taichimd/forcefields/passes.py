@@ -46,7 +46,7 @@ _FORCES = Expected(_ARGUMENTS, ("u", "dU_i/dr", "dU_j/dr"))
 
 
 def _of_atom(writes: tuple[str, ...], function: Function) -> Expected:
-    """Of f(mine), or of f(mine, p) with the parameters of the atom's element."""
+    """Return what is expected of f(mine), or of f(mine, p) with the parameters of the atom's element."""
     hint = "an atom alone has no distance: expected f(mine) or f(mine, p)"
     return Expected(("mine", "p") if takes_row(function) else ("mine",), ("u", *writes), hint=hint)
 

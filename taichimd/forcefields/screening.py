@@ -23,7 +23,7 @@ GAP = 1e-6
 UNITS = {
     "strength": "eV", "costheta0": "1", "decay": "Å", "end": "Å", "range": "Å", "cutoff": "Å",
 }  # fmt: skip
-"""Of the parameters of an angle term."""
+"""Units of the parameters of an angle term."""
 
 
 @ti.func

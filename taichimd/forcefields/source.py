@@ -11,6 +11,7 @@ from typing import Any
 
 from taichimd.core.errors import SettingsError
 from taichimd.core.names import hint
+from taichimd.core.printable import counted
 from taichimd.core.runtime import NAME as RUNTIME
 
 Function = Callable[..., Any]
@@ -215,7 +216,7 @@ class _Tree:
         return cls(function, body, first) if isinstance(body, ast.FunctionDef) else None
 
     def line(self, node: Any, last: bool = False) -> int:
-        """Of the file."""
+        """Return the line of the file on which a node begins, or ends."""
         return int(self.first + (node.end_lineno if last else node.lineno) - 1)
 
     def where(self, node: Any) -> str:
@@ -248,7 +249,7 @@ def _check_arguments(function: Function, expected: Expected, line: int | None) -
     count = len(expected.arguments)
     if len(needed) <= count <= len(by_position) and not others:
         return
-    takes = _several(len(list(known)), "argument")
+    takes = counted(len(list(known)), "argument")
     raise SettingsError(
         f"{place(function, line)} takes {takes} {inspect.signature(function)}, expected {count}: "
         f"{', '.join(expected.arguments)}"
@@ -279,7 +280,7 @@ def _check_returns(tree: _Tree, expected: Expected) -> None:
         )
     count = _count(last.value)
     if count is not None and count != len(expected.results):
-        returned = "nothing" if count == 0 else _several(count, "value")
+        returned = "nothing" if count == 0 else counted(count, "value")
         hint = f", {expected.hint}" if expected.hint.startswith("or ") else ""
         raise SettingsError(
             f"{tree.where(last)} returns {returned}, expected {', '.join(expected.results)}{hint}"
@@ -294,10 +295,6 @@ def _count(value: ast.expr | None) -> int | None:
         return None if any(isinstance(one, ast.Starred) for one in value.elts) else len(value.elts)
     known = isinstance(value, ast.BinOp | ast.UnaryOp | ast.Constant | ast.Compare | ast.Attribute)
     return 1 if known else None
-
-
-def _several(count: int, what: str) -> str:
-    return f"{count} {what}{'s' * (count != 1)}"
 
 
 def _check_variables(tree: _Tree) -> None:

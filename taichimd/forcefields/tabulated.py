@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from taichimd.core.errors import ParameterFileError, SettingsError
+from taichimd.core.printable import counted
 from taichimd.core.scalars import digits
 from taichimd.forcefields.formats.text import parse_number, read_lines, word_lines
 
@@ -33,7 +34,7 @@ FEWEST = 5
 SMALL = 1e-8
 """Below this the last value of a table of distances counts as the end of the curve."""
 _EVEN = 1e-6
-"""Of the spacing: by how much points may be out of place; files give them with few digits."""
+"""Share of the spacing by which points may be out of place: files give them with few digits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,9 +168,7 @@ def table(
             "each, of the same length"
         )
     if len(x) < FEWEST:
-        raise SettingsError(
-            f"table '{name}' has {len(x)} point{'s' * (len(x) != 1)}, expected {FEWEST} or more"
-        )
+        raise SettingsError(f"table '{name}' has {counted(len(x), 'point')}, expected {FEWEST} or more")
     for what, numbers in (("r", x), ("value", y)):
         if not np.isfinite(numbers).all():
             at = int(np.argmin(np.isfinite(numbers)))
@@ -205,7 +204,7 @@ def _read(path: Path) -> tuple[Array, Array]:
     for words in word_lines(read_lines(path)):
         if len(words) != 2:
             raise ParameterFileError(
-                f"{path} line {words[0].line} has {len(words)} word{'s' * (len(words) != 1)}, expected two "
+                f"{path} line {words[0].line} has {counted(len(words), 'word')}, expected two "
                 "numbers: argument and value"
             )
         rows.append(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from taichimd.core.errors import ParameterFileError, SettingsError
+from taichimd.core.printable import counted
 from taichimd.core.runtime import kind_of, reason_of, ti, told_before
 from taichimd.forcefields.source import (
     Expected,
@@ -91,7 +92,7 @@ def _checked(found: Any, function: Function, expected: Expected) -> Any:
         return found  # a vector of as many numbers
     values = list(found) if isinstance(found, tuple | list) else [found]
     if found is None or len(values) != len(wanted):
-        returned = "nothing" if found is None else f"{len(values)} value{'s' * (len(values) != 1)}"
+        returned = "nothing" if found is None else counted(len(values), "value")
         if len(values) == 1 and found is not None and _what(found):
             returned = str(_what(found))
         hint = f", {expected.hint}" if expected.hint.startswith("or ") else ""

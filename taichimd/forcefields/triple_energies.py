@@ -28,7 +28,7 @@ class WholeEnergy:
             kernel(*given, self._whole)
 
     def found(self) -> list[tuple[Whole, int]]:
-        """Of each system the energy, and how many sums are no energies of atoms that repel each other."""
+        """Return, for each system, the energy, and how many sums are not energies of atoms that repel."""
         whole = self._whole.to_numpy().reshape(self._systems, LOST + 1)
         one, two = whole[:, :SPREAD].sum(axis=1), whole[:, SPREAD:LOST].sum(axis=1)
         lost = whole[:, LOST].tolist()

@@ -86,5 +86,5 @@ def _at(file: Path, error: BaseException) -> str:
 
 
 def _text(error: Exception) -> str:
-    """Of an exception; of a `SyntaxError` without the place, which is said already."""
+    """Return the text of an exception, for a `SyntaxError` without the place, which is said already."""
     return str(error.msg) if isinstance(error, SyntaxError) else str(error)

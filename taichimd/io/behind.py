@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 MAX_BYTES = 2**28
-"""Of frames of all files that wait; each file may have one more."""
+"""Most bytes of the frames of all files that wait; each file may have one more."""
 
 
 @cache

@@ -177,7 +177,7 @@ def _one_name(name: str) -> str:
 
 
 Name = Annotated[str, AfterValidator(_one_name)]
-"""Of a file or a folder directly in that of the record."""
+"""Name of a file or a folder directly in the folder of the record."""
 
 
 class Member(_Record):

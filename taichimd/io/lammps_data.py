@@ -22,7 +22,7 @@ STYLES = {
 }  # fmt: skip
 """Columns of type, charge and x, behind the atom's number, of the styles that are read."""
 _COLUMNS = {"dipole": 9}
-"""Of a line without image flags, where more than x, y, z follow."""
+"""Columns of a line without image flags, for styles where more than x, y, z follow."""
 _SECTIONS = frozenset(
     (
         "Atoms", "Velocities", "Masses", "Charges", "Ellipsoids", "Lines", "Triangles", "Bodies", "Bonds",

@@ -63,7 +63,7 @@ _DIMENSIONS: dict[str, tuple[str, ...]] = {
     "cell_vectors": ("cell_spatial", "spatial"), "stress": ("voigt",), "coordinates": ("atom", "spatial"),
     "velocities": ("atom", "spatial"), "forces": ("atom", "spatial"), "virials": ("atom", "nine"),
 }  # fmt: skip
-"""Of what a frame has, besides `frame`; others are a number for each atom, or one."""
+"""Dimensions of what a frame has, besides `frame`; all else is a number for each atom, or one number."""
 _OF_ATOMS = ("charges", "energies")
 
 

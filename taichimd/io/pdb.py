@@ -130,8 +130,8 @@ def _occupancy(line: str) -> float:
 def _one_location(model: list[tuple[int, str]], name: str) -> tuple[list[tuple[int, str]], list[str]]:
     """Lines of atoms with one location of each, and remarks.
 
-    Of a residue with alternate locations one letter is kept where the letter is there, so that locations of
-    different letters are not mixed; the letter with the highest mean occupancy.
+    A residue with alternate locations keeps the letter with the highest mean occupancy, for all atoms that
+    have it, so that locations of different letters are not mixed.
     """
     atoms = [one for one in model if one[1].startswith(_ATOM)]
     residues: dict[str, dict[str, list[float]]] = {}

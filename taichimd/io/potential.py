@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 Record = Mapping[str, Any]
-"""Of `ForceField.describe(species)`: terms with bound parameters and code, and their fingerprint."""
+"""What `ForceField.describe(species)` returns: terms with bound parameters and code, their fingerprint."""
 _SHOWN = 3
 _OURS = "taichimd."
 

@@ -28,12 +28,12 @@ WARP = 32
 
 
 def body_layout(backend: str) -> int:
-    """Of the rows that three-body terms read."""
+    """Return the layout of the rows that three-body terms read."""
     return SLOT_MAJOR if backend == "cuda" else ATOM_MAJOR
 
 
 def row_layout(backend: str) -> int:
-    """Of all other rows: Verlet lists, and what pair terms read."""
+    """Return the layout of all other rows: Verlet lists, and what pair terms read."""
     return CHUNKED if backend == "cuda" and WARPS else body_layout(backend)
 
 
@@ -127,7 +127,7 @@ def is_left(condition, shared: ti.template()):  # type: ignore[valid-type]
 
 @ti.func
 def claim(keeps, thread):
-    """Of the threads that share an atom: how many before this one keep something, and how many do.
+    """Return how many threads before this one keep something, of those that share an atom, and how many do.
 
     All 32 must ask.
     """

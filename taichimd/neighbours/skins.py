@@ -129,7 +129,7 @@ class Skins:
         return True
 
     def _cost(self, outer: np.ndarray, inner: np.ndarray, steps: int, cuts: int) -> np.ndarray:
-        """Of a step, with lists that outdate as fast as the last ones."""
+        """Return the estimated cost of a step, if lists outdate as fast as the last ones."""
         both = BOTH_IN_WARPS if self.warps else BOTH
         of_body = BOND if self.bonds else BODY
         costs = QUEUED if self.queued else both if self.both else of_body if self.many_body else PAIR

@@ -88,7 +88,7 @@ class Dipole(_OfDipole):
     name, tables, picture = "dipole", ("dipole",), "dipole"
 
     def result(self) -> Result:
-        """Of the run: the series and its mean."""
+        """Return the series of the dipole moment in the run, and its mean."""
         rows, volumes = self._series.rows(), np.array(self.run.volumes)
         time = self.run.plan.interval * np.arange(float(len(rows)))
         table: dict[str, Array] = {"time_ps": time}
@@ -115,7 +115,7 @@ class Ir(_OfDipole):
     correlated = True
 
     def result(self) -> Result:
-        """Of the run, errors over its blocks."""
+        """Return the infrared spectrum of the run, with errors over its blocks."""
         plan = self.run.plan
         rows = self._series.rows()
         lags = min(plan.lags, (len(rows) - 2) // plan.blocks - 1)

@@ -45,7 +45,7 @@ class Interface(RunObservable):
         forcefield.check_heat_current()
 
     def result(self) -> Result:
-        """Of the run: heat flow, conductance of the whole interface, errors from the autocorrelation."""
+        """Return heat flow and conductance of the whole interface, with errors from the autocorrelation."""
         run, flow, name = self.run, self.series.rows(), self.run.plan.interface_of
         kinetic = float(self._kinetic.rows()[:, 6].mean())
         temperature = 2.0 * kinetic / (degrees_of_freedom(run.engine.n_atoms) * KB)

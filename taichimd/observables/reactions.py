@@ -22,7 +22,7 @@ _CONSTANT = 1e-9
 class ReactionEvents(RunObservable):
     """Changes of the set of molecules that last, as `taichimd analyze` finds them in the bonds of a run.
 
-    Of each sample only the bonds that changed are kept.
+    Each sample keeps only the bonds that changed.
     """
 
     name, tables, picture = "reactions", (*TABLES, "reaction_species"), "reaction_species"

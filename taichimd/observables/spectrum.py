@@ -127,7 +127,7 @@ class Spectrum(RunObservable):
 
     @property
     def _unit(self) -> str:
-        """Of the picture's axis."""
+        """Return the label of the picture's axis."""
         units = {"eV/ps" if k in self._interfaces else "eV Å/ps" for k in range(len(self._names))}
         return " or ".join(sorted(units, reverse=True))
 

@@ -43,8 +43,8 @@ MAX_AHEAD = 50
 FIRST_AGE = 20.0
 """Steps that lists are expected to last, before there is experience."""
 LEAST_LEFT, LITTLE_LEFT = 0.1, 0.5
-"""Of the way that lists bear: where less is left to atoms until they must be chosen anew, they are chosen at
-once; where less will be left to the next lists, they are chosen for these."""
+"""Shares of the way that lists bear: if less is left to atoms until they must be chosen anew, they are chosen
+at once; if less will be left to the next lists, they are chosen for these."""
 
 
 class ParallelEngine(NotCopied):

@@ -188,7 +188,7 @@ def cutting_kernels(variant: Variant) -> list[Kernel]:
 
 
 def closing(variant: Variant) -> Selection:
-    """Of `SystemTables`, what a kernel takes that ends the cuts of all groups."""
+    """Return the tables that a kernel takes which ends the cuts of all groups."""
     widths = tuple(GroupArrays.only(near=NearRows.only("width")) for _ in variant.groups)
     strains = variant.cells("strain", "lost")
     return variant.system(

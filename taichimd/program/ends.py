@@ -19,7 +19,7 @@ SIDE = 1e-10
 BENDS = (1e-6, 1e-3)
 """Radian, on either side of a straight angle."""
 _KINK = 0.1
-"""Of a smooth term the force changes in proportion to the bend: by this share, or more, at a kink only."""
+"""Share of its size by which a force changes at a kink only: without a kink it changes as the bend does."""
 _ANGLES = (53.0, 77.0, 108.0, 151.0)
 _SHORTEST = 0.01
 """Angstrom: a shorter cutoff switches a term off."""

@@ -17,7 +17,7 @@ from taichimd.system.state import State
 _PAIRS = ((1, 0), (2, 1), (2, 0))
 """Vector, and the one that it is shortened by."""
 _MAX_SHARE = 0.5 + 1e-6
-"""Of a vector, its projection on another one: a hexagonal cell stays as it is."""
+"""Largest projection of a vector on another one, over its length: a hexagonal cell stays as it is."""
 
 
 def flipped(vectors: Array, pbc: NDArray[np.bool_]) -> tuple[Array, NDArray[np.int64]] | None:

@@ -26,7 +26,7 @@ from taichimd.core.runtime import ti
 from taichimd.program.totals import COLUMNS
 
 MAX_ROWS, MAX_BYTES = 16, 2**24
-"""Of rows that wait on the device."""
+"""Most rows that wait on the device, and their bytes."""
 AT_A_TIME = 2
 """Rows that are reported while the device does the steps to the next row: those that wait become fewer."""
 

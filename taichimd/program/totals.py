@@ -29,7 +29,7 @@ PARTS = COLUMNS | {"heat": 13}
 SPLIT = 128
 """Numbers in a column from which on splitting them takes less time than `math.fsum`."""
 MAX_PARTS, MAX_EXPONENT = 8, 1000
-"""Of a number that is split, and of a power of two that is far from the largest number."""
+"""Most parts of a number that is split; exponent of a power of two that is far from the largest number."""
 VOIGT = ((0, 1, 2, 1, 0, 0), (0, 1, 2, 2, 2, 1))
 
 

@@ -48,7 +48,7 @@ NOTHING = Coupling()
 
 
 class LoopFlags(Bundle):
-    """Of loops on the device: whether each continues."""
+    """Flags of loops on the device: whether each continues."""
 
     going: Any = ArrayField("i32", "", "steps")
     acting: Any = ArrayField("i32", "", "actions of a barostat")

@@ -25,7 +25,7 @@ SHAPES = ("isotropic", "orthorhombic", "full")
 MAX_STRAIN = 0.02
 """Largest change of a component of F in one step."""
 LEAST_STRETCH, MAX_STRETCH = 0.3, 3.0
-"""Of any length, against the start: beyond lies no relaxation of a solid."""
+"""Bounds of any length over its start: beyond lies no relaxation of a solid."""
 
 
 class CellFreedom:

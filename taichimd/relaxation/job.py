@@ -29,9 +29,9 @@ from taichimd.system.constraints import fixed_atoms
 NOT_CONVERGED = 1
 """Exit code of a relaxation that ran out of steps."""
 HEAD = f"{'step':>7} {'energy (eV)':>20} {'fmax (eV/Å)':>12} {'P (GPa)':>10} {'V (Å³)':>12}"
-"""Of the lines that are printed."""
+"""Head of the lines that are printed."""
 COLUMNS = ("step", "energy_eV", "fmax_eV_per_A", "pressure_GPa", "volume_A3")
-"""Of relax.csv: a row for each look, at full precision; what is not defined is an empty field."""
+"""Columns of relax.csv: a row for each look, at full precision; what is not defined is an empty field."""
 
 
 @dataclass(frozen=True)

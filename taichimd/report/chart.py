@@ -24,9 +24,9 @@ STYLE = """
 .chart output { font-size: .8rem; color: var(--none); display: block; min-height: 1.3em; }
 """
 COLOURS = ("#1f6fb4", "#c8402f", "#3a8f4d", "#8a5ea8", "#c98a1b", "#2a9d9d", "#a0522d", "#5b6b7a")
-"""Of the lines of a chart, in turn."""
+"""Colours of the lines of a chart, in turn."""
 _STRETCHES = 500
-"""Of a series: each keeps its lowest and its highest value."""
+"""Stretches of a series: each keeps its lowest and its highest value."""
 
 
 def charts(all_of: Sequence[Chart], group: str) -> Html:

@@ -20,7 +20,7 @@ from taichimd.io.structures import read_noted
 from taichimd.report.groups import groups_of
 
 MAX_ATOMS, MAX_FRAMES = 20_000, 100
-"""Of a picture: more would make a page that a browser cannot turn smoothly."""
+"""Most atoms and frames of a 3D view: with more, a browser cannot turn the view smoothly."""
 _SEED = 1
 _LINE_END = 10
 _CUT = "the last frame is cut off and left out"
@@ -225,7 +225,7 @@ def _label(info: dict[str, Any], number: int) -> str:
 
 
 def _of_binary(path: Path, notes: list[str]) -> tuple[list[_Frame], int, int]:
-    """Of ASE's binary format, as `_of_text`."""
+    """Return the frames of ASE's binary format, as `_of_text`."""
     from ase.io.trajectory import TrajectoryReader
 
     try:
@@ -249,7 +249,7 @@ def _of_binary(path: Path, notes: list[str]) -> tuple[list[_Frame], int, int]:
 def _of_any(
     path: Path, units: str | None, elements: Sequence[str] | None, notes: list[str]
 ) -> tuple[list[_Frame], int, int]:
-    """Of other formats, as `_of_text`; they are read to the end, and some frames are kept on the way."""
+    """Return frames of other formats, as `_of_text`; files are read to the end, and some frames are kept."""
     frames: list[_Frame] = []
     last, stride, total, n_atoms = None, 1, 0, 0
     more: dict[str, Any] = {}

@@ -34,9 +34,9 @@ NO_LIBRARY = (
     "run python hatch_build.py in the checkout, with chemiscope installed."
 )
 GROUP_COLOURS = ("#c8402f", "#1f6fb4", "#3a8f4d", "#8a5ea8", "#c98a1b", "#2a9d9d")
-"""Of groups of atoms, in turn."""
+"""Colours of groups of atoms, in turn."""
 OTHER_COLOUR = "#b8bcc2"
-"""Of atoms in no group."""
+"""Colour of atoms in no group."""
 _LEVELS = 65535
 """Steps of a 16-bit number."""
 _LIBRARY = "viewer/chemiscope.min.js"

@@ -11,7 +11,7 @@ COLUMNS = {
     "sweep": "step", "potential_eV": "potential", "pressure_GPa": "pressure", "volume_A3": "volume",
     "acceptance": "acceptance", "volume_acceptance": "volume_acceptance", "move_A": "move",
 }  # fmt: skip
-"""Of thermo.csv, with the attributes of `Sampled` that they hold."""
+"""Columns of thermo.csv, with the attributes of `Sampled` that they hold."""
 
 
 class SweepTable(GrowingFile):

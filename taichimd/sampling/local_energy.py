@@ -23,7 +23,7 @@ def change_function(local: Local, n_kinds: int, real: Any, term: Any, layout: in
 
     It adds the change of term k if atom i goes from x to y.
 
-    Of `many` threads that share the atom, it is the part of number `lane`. What else moves is `moving`, the
+    If `many` threads share the atom, it is the part of thread `lane`. What else moves is `moving`, the
     `MoveBatch` or the `Colour` of a board: neighbours from its `first` to its `last` are left out.
 
     Args:
@@ -103,7 +103,7 @@ def limited_energy(local: Local) -> Any:
 
     @ti.func
     def energy(d, e, o2, nu, limits: ti.template()):
-        """Of a triple, if its sides are short enough."""
+        """Return the energy of a triple, eV; 0 if its sides are too long."""
         d2, e2, u = d.dot(d), e.dot(e), ti.cast(0.0, ti.f64)
         if d2 < limits[0] and e2 < limits[0] and o2 < limits[0] and (d2 * e2) * o2 < limits[1]:
             u, _ = local.triple(d, e, d2, e2, o2, nu)

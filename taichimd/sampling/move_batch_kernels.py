@@ -80,7 +80,7 @@ def move_batch_functions(function: TripletFunction, n_kinds: int) -> MoveBatchFu
 
     @ti.func
     def strength(i, j, k, g: ti.template(), term: ti.template()):
-        """Of three atoms by their places."""
+        """Return the strength nu of three atoms, by their places."""
         nu = g.tables[term][2]
         if ti.static(n_kinds > 1):
             row = (g.placed.kind[i] * n_kinds + g.placed.kind[j]) * n_kinds

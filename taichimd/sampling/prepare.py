@@ -25,7 +25,7 @@ _OF_EACH_RUN = ("sweeps", "output", "restart", "overwrite")
 _OF_EACH_CHAIN = ("temperature", "replicas", "seed")
 CHECKPOINT = "checkpoint.npz"
 ENERGIES = 8
-"""Of all triples that take as long as a full evaluation, or as a sweep of single moves, about."""
+"""Energies of all triples that take about as long as a full evaluation, or as a sweep of single moves."""
 
 
 @dataclass(frozen=True)

@@ -134,7 +134,7 @@ def sequence_kernels(
 
     @ti.func
     def trial(place, batch, g: ti.template(), trials: ti.template()):
-        """Of the atom at a place: where it is, where it is to go, and the number that decides."""
+        """Return, for the atom at a place, where it is, where it is to go, and the number that decides."""
         atom, system = g.order.number_at[place], batch.system
         x = ti.cast(g.placed.pos[place], real)
         y, chance = trial_move(x, trials.most[system], trials.seeds[system], atom - batch.begin, g.sweep)
@@ -223,7 +223,7 @@ def sequence_kernels(
 
     @ti.func
     def chance_of(place, batch, g: ti.template(), trials: ti.template()):
-        """Of the atom at a place: where it is in memory, and the logarithm of the number that decides."""
+        """Return, for the atom at a place, its place in memory, and the log of the number that decides."""
         _, _, chance = trial(place, batch, g, trials)
         return memory_of(place, g), tallies.log_of(chance)
 

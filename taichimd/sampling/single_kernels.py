@@ -55,7 +55,10 @@ def single_moves(terms: tuple[Local, ...], n_kinds: int, real: Any, term: Any, b
 
     @ti.func
     def change_of(i, group, lane, turn, x, y, colour, g: ti.template()):
-        """Of the energy, by a move from x to y; in all threads that share it. How many terms took turns."""
+        """Return the change of the energy by a move from x to y, and how many terms took turns.
+
+        All threads that share the move have the result.
+        """
         sums, turns = empty_sums(1), turn
         for k in ti.static(range(number)):
             if ti.static(shared and triples[k]):

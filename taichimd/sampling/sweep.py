@@ -210,7 +210,7 @@ class Group:
     def _trial_energies(
         self, out: Collection[int], known: Sequence[float | None], cells: dict[int, Array]
     ) -> list[Energy]:
-        """Of trial configurations; infinity of those that are out, and where atoms are on top of each other.
+        """Return energies of trial configurations; infinity if one is out, or has atoms on top of each other.
 
         Args:
             out: numbers of systems whose energy is not needed.

@@ -23,7 +23,7 @@ from taichimd.sampling.chain import MonteCarlo, system_atoms
 from taichimd.sampling.sweep import Group
 
 MAX_ATOMS = 300_000
-"""Of all chains of a group: with more, each of them keeps a device busy, and lists of all take memory."""
+"""Most atoms of a group of chains: with more, each chain keeps a device busy, and lists take memory."""
 
 
 class Chains:

@@ -21,4 +21,4 @@ class Trials(Bundle):
 
 
 SINGLE_MOVES = Trials.only("firsts", "most", "beta", "seeds")
-"""Of trial moves of single atoms, which kernels decide on."""
+"""Tables of trial moves of single atoms, which kernels decide on."""

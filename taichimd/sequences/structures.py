@@ -11,7 +11,7 @@ from taichimd.core.errors import SequenceError
 from taichimd.sequences.chains import UNKNOWN, Chain, read_chains
 
 SUFFIXES = (".pdb", ".cif", ".mmcif", ".pdbx")
-"""Of structures; each may be followed by .gz."""
+"""Endings of structure files; each may be followed by .gz."""
 BOND = 0.25
 """Longest distance of C and the next N in a chain without a gap, nm."""
 

@@ -20,7 +20,7 @@ _TIME_FS = {"fs": 1.0, "ps": 1.0e3, "ns": 1.0e6, "us": 1.0e9}
 _TIME = re.compile(r"\s*([0-9.]+(?:[eE][-+]?[0-9]+)?)\s*(fs|ps|ns|us)\s*")
 
 MAX_STEPS = 10**15
-"""Of a run: centuries of computing, and time in fs still has its last digit."""
+"""Most steps of a run: centuries of computing, and time in fs still has its last digit."""
 PER_ATOM = ("energy", "virial")
 """What frames can have of each atom, besides positions, velocities and forces."""
 TRAJECTORIES = ("trajectory.extxyz", "trajectory.nc", "trajectory.traj")

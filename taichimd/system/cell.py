@@ -42,7 +42,10 @@ class CellArrays(Bundle):
 
 
 def taken_cells(batch: bool, *names: str, deforms: bool = False) -> Selection:
-    """Of `CellArrays` what a kernel takes: some, or all; `system` in a batch, `gradient` of a deformation."""
+    """Return the arrays of `CellArrays` that a kernel takes: some, or all.
+
+    `system` belongs to a batch, `gradient` to a deformation.
+    """
     of_all = [name for name in CellArrays.fields if name not in ("system", "gradient")]
     more = ["gradient"] * (deforms and not names) + ["system"] * batch
     return CellArrays.only(*(names or of_all), *more)

@@ -17,7 +17,9 @@ MAX_OF_PAIRS, MAX_OF_ANGLES = 1_000_000, 3_000
 COARSEST = 1e-3
 """Angstrom: forces of bonds then come out with errors of a hundredth."""
 LEAST_SKIN = 0.005
-"""Of a user's choice, angstrom: single precision sees a pair at the radius of a search from one end only."""
+"""Least skin that a user may choose, angstrom.
+
+In single precision only one of two atoms may see a pair at the radius of a search."""
 
 
 def require_atoms(atoms: object) -> None:

@@ -37,7 +37,7 @@ class Atoms(Bundle):
 SORTED = tuple(name for name in Atoms.fields if name != "n")
 """Arrays that a spatial sort puts in order."""
 SPARE_ATOMS = Atoms.only(*SORTED)
-"""Of the copies that it goes through."""
+"""Tables of the copies that a spatial sort goes through."""
 CARRIED = ArrayField("real", "n", "a state of the atoms that a contribution keeps")
 
 

@@ -18,7 +18,7 @@ from taichimd.validation.levels import Level
 MARGIN = 3e-4
 """Angstrom: no pair of the displaced structure is nearer to a cutoff, if that can be had."""
 COHESION = 0.05
-"""Of the cohesive energy, in k_B T: no hotter is a crystal whose temperature nobody has chosen."""
+"""Most k_B T over the cohesive energy of a crystal whose temperature nobody has chosen."""
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from ase import Atoms
 from ase.build import bulk, make_supercell
 from edip_files import NUMBERS, alloy, edip_file
 
+from taichimd import validate
 from taichimd.core.errors import MissingParameterError, ParameterFileError
 from taichimd.forcefields.formats.edip import FIELDS
 from taichimd.forcefields.load import load_forcefield
@@ -77,6 +78,18 @@ def test_derivatives_and_ends(elements, tmp_path):
     assert all("end at zero" in str(end) for end in report.ends)
 
 
+QUICK = ("forces", "virial", "cutoff-energy", "third-law", "heat-current")
+
+
+@pytest.mark.parametrize("only", [QUICK, pytest.param(None, marks=[pytest.mark.long, pytest.mark.lammps])])
+def test_a_file_gets_a_certificate(only, tmp_path):
+    found = validate(str(edip_file(tmp_path, ("Si",))), quick=True, only=only, backend="cpu")
+    assert found.failed == []
+    not_run = {one.name for one in found.outcomes if one.status == "not run"}
+    assert not_run <= {"cuda", "runtimes"}
+    assert found.structure["formula"] == "Si64"
+
+
 @pytest.mark.parametrize(
     ("field", "value", "expected"),
     [
@@ -96,6 +109,10 @@ def test_numbers_that_cannot_be_meant_are_refused(field, value, expected, tmp_pa
 LINE = " ".join(str(NUMBERS[name]) for name in FIELDS)
 CHANGED = {
     "a number missing": (f"Si Si Si {LINE.rsplit(' ', 1)[0]}\n", "'u4' is missing"),
+    "one word": (
+        "Si\n",
+        "the entry that began on line 1 has 1 word, expected 3 elements",
+    ),
     "one number more": (f"Si Si Si {LINE} 3\n", "line 1: '3' is one word too many"),
     "an entry twice": (f"Si Si Si {LINE}\nSi Si Si {LINE}\n", "line 2: second entry"),
     "nan": (f"Si Si Si nan {LINE.split(' ', 1)[1]}\n", "line 1: field 'A' is 'nan'"),

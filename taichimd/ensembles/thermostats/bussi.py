@@ -14,7 +14,7 @@ from taichimd.ensembles.thermostats.base import Thermostat
 from taichimd.ensembles.thermostats.layout import COUPLING, FREEDOM, RECEIVED
 
 _ATTEMPTS = 60
-"""Of which each succeeds with more than 95 %: the last is never reached."""
+"""Most attempts at one variate. Each succeeds with more than 95 %: the last is never reached."""
 
 
 class Bussi(Thermostat):

@@ -54,7 +54,7 @@ def whose_noise(ledger: Any) -> Any:
 
 
 WARP_SLOTS = 16
-"""Of the slots those in use where the threads of a warp add up first: fewer for one thread to collect."""
+"""Slots in use if the threads of a warp add up first: one thread then has fewer to collect."""
 
 
 @ti.func
@@ -80,7 +80,7 @@ def units_of(energy):
 
 @ti.func
 def kinetic_energy(v, inverse_mass):
-    """Of an atom, float64."""
+    """Return the kinetic energy of an atom, eV, in float64."""
     w = ti.cast(v, ti.f64)
     return 0.5 * w.dot(w) / ti.max(ti.cast(inverse_mass, ti.f64), LEAST_INVERSE_MASS)
 

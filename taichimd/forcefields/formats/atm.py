@@ -14,6 +14,7 @@ from pathlib import Path
 
 from taichimd.core.errors import ParameterFileError
 from taichimd.core.names import hint
+from taichimd.core.printable import counted
 from taichimd.core.scalars import digits
 from taichimd.forcefields.formats.header import Header, parse_header
 from taichimd.forcefields.formats.text import (
@@ -100,7 +101,8 @@ def _read_cutoff(words: list[Word], path: Path) -> float | None:
         raise ParameterFileError(f"{path} line {line}: {shorten(name)} is unknown, {more}")
     if len(words) != 2:
         raise ParameterFileError(
-            f"{path} line {line}: {name} has {len(words) - 1} values, expected a length in angstrom, or none"
+            f"{path} line {line}: {name} has {counted(len(words) - 1, 'value')}, expected a length in "
+            "angstrom, or none"
         )
     if words[1].text == "none":
         return None
@@ -118,6 +120,6 @@ def _read_row(words: list[Word], path: Path) -> tuple[Triple, float]:
     for position, word in enumerate(words[:3], start=1):
         check_element(word, f"element {position}", path)
     if len(words) != 4:
-        raise ParameterFileError(f"{path} line {line}: {len(words)} words, expected 4: {_ROW}")
+        raise ParameterFileError(f"{path} line {line}: {counted(len(words), 'word')}, expected 4: {_ROW}")
     first, second, third = sorted(word.text for word in words[:3])
     return (first, second, third), parse_number(words[3], "nu", path)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.core.errors import ParameterFileError
+from taichimd.core.printable import counted
 from taichimd.forcefields.formats.text import Word, is_number, parse_number, shorten
 
 Array = NDArray[np.float64]
@@ -163,7 +164,7 @@ def counts(line: Line | None, path: Path, number: int) -> tuple[int, float, int,
     words = [] if line is None else line.words
     if len(words) < len(names):
         raise ParameterFileError(
-            f"{path} line {number} has {len(words)} word{'s' * (len(words) != 1)}, expected {' '.join(names)}"
+            f"{path} line {number} has {counted(len(words), 'word')}, expected {' '.join(names)}"
         )
     found: list[float] = []
     for text, name in zip(words, names, strict=False):

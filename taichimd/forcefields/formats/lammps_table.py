@@ -18,6 +18,7 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 
 from taichimd.core.errors import ParameterFileError
+from taichimd.core.printable import counted
 from taichimd.forcefields.formats.potfit import refuse_potfit
 from taichimd.forcefields.formats.text import Word, parse_number, read_lines, shorten, word_lines
 from taichimd.forcefields.tabulated import FEWEST, Array, Tabulated, table
@@ -25,7 +26,7 @@ from taichimd.forcefields.tabulated import FEWEST, Array, Tabulated, table
 FINER = 4
 """Points of the curve for each distance of a section that is not equally spaced."""
 EVEN = 1e-5
-"""Of the spacing: files give distances with few digits."""
+"""Share of the spacing by which points may be out of place: files give distances with few digits."""
 
 
 def read_section(path: Path, keyword: str) -> Tabulated:
@@ -54,8 +55,8 @@ def read_section(path: Path, keyword: str) -> Tabulated:
     for words in lines[at + 1 : at + 1 + count]:
         if len(words) != 4:
             raise ParameterFileError(
-                f"{path} line {words[0].line} has {len(words)} words, expected 4: index, distance, energy, "
-                f"force"
+                f"{path} line {words[0].line} has {counted(len(words), 'word')}, expected 4: index, "
+                "distance, energy, force"
             )
         fields = zip(words[1:], ("distance", "energy", "force"), strict=True)
         rows.append([parse_number(word, field, path) for word, field in fields])

@@ -23,6 +23,7 @@ from pathlib import Path
 
 from taichimd.core.errors import ParameterFileError
 from taichimd.core.names import hint
+from taichimd.core.printable import counted
 from taichimd.core.scalars import digits
 from taichimd.forcefields.formats.header import Header, parse_header
 from taichimd.forcefields.formats.text import (
@@ -122,7 +123,8 @@ def _read_directive(words: list[Word], directives: dict[str, Word], path: Path) 
     choices = _CHOICES[name]
     if len(words) != 2:
         raise ParameterFileError(
-            f"{path} line {line}: {name} has {len(words) - 1} values, expected one of {_or(choices)}"
+            f"{path} line {line}: {name} has {counted(len(words) - 1, 'value')}, expected one of "
+            f"{_or(choices)}"
         )
     if words[1].text not in choices:
         raise ParameterFileError(
@@ -141,7 +143,7 @@ def _parse_row(words: list[Word], path: Path) -> tuple[Pair, LJEntry]:
     for position, word in enumerate(words[:2], start=1):
         check_element(word, f"element {position}", path)
     if len(words) != 5:
-        raise ParameterFileError(f"{path} line {line}: {len(words)} words, expected 5: {_ROW}")
+        raise ParameterFileError(f"{path} line {line}: {counted(len(words), 'word')}, expected 5: {_ROW}")
     values = [parse_number(word, field, path) for word, field in zip(words[2:], _FIELDS, strict=True)]
     entry = LJEntry(*values)
     if entry.epsilon < 0.0:

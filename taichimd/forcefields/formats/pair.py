@@ -26,6 +26,7 @@ from typing import Any
 
 from taichimd.core.errors import ParameterFileError
 from taichimd.core.names import hint
+from taichimd.core.printable import counted
 from taichimd.forcefields.formats.header import Header, parse_header
 from taichimd.forcefields.formats.lammps_table import read_section
 from taichimd.forcefields.formats.potfit import refuse_potfit
@@ -134,8 +135,8 @@ def _row(words: list[Word], form: str, end: str, path: Path) -> tuple[Pair, dict
     if len(words) != 2 + len(texts) + len(fields):
         names = " ".join(("element", "element", *texts, *fields))
         raise ParameterFileError(
-            f"{path} line {line}: {len(words)} words, expected {2 + len(texts) + len(fields)} for {form}, "
-            f"{end}: {names}"
+            f"{path} line {line}: {counted(len(words), 'word')}, expected {2 + len(texts) + len(fields)} for "
+            f"{form}, {end}: {names}"
         )
     numbers = words[2 + len(texts) :]
     row: dict[str, Any] = {

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from taichimd.core.errors import ParameterFileError
+from taichimd.core.printable import counted
 from taichimd.core.scalars import digits
 from taichimd.forcefields.formats.header import Header, parse_header
 from taichimd.forcefields.formats.text import (
@@ -132,7 +133,7 @@ def _entries(lines: list[str], layout: Layout[E], path: Path) -> Iterator[list[W
         _check_words(entry, layout, path)
         raise ParameterFileError(
             f"{path} line {entry[-1].line}: field '{layout.words[len(entry)]}' is missing, the entry that "
-            f"began on line {entry[0].line} has {len(entry)} words, expected 3 elements and "
+            f"began on line {entry[0].line} has {counted(len(entry), 'word')}, expected 3 elements and "
             f"{len(layout.fields)} numbers"
         )
 

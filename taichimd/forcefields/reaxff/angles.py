@@ -28,7 +28,7 @@ from taichimd.forcefields.reaxff.tables import N_ATOM, G, OfAngle, OfAtom
 LEAST_ORDER = 0.001
 """Bond orders from which a bond has angles and torsions, which see what is above it."""
 LEAST_PRODUCT = 1e-5
-"""Of two bond orders of an angle."""
+"""Product of the two bond orders of an angle from which the angle counts."""
 DEGREE = 3.14159265 / 180.0
 """As the published codes round it: the exact number changes energies by 1e-8."""
 

@@ -20,7 +20,7 @@ HALF = (
     "COUNTER_Y", "COUNTER_Z", "H", "PI_SLOPE", "CD_PART", "E_ANGLE", "E_PENALTY", "E_COALITION", "E_TORSION",
     "E_CONJUGATION", "E_HYDROGEN",
 )  # fmt: skip
-"""Of a half-bond (j, s) to atom i:
+"""Numbers of a half-bond (j, s) to atom i:
 
 D: r_i - r_j, angstrom; R its length. RAW: BO' in sum, of pi and of double pi bonds; SLOPE: their derivatives
 to r, 1/angstrom. BO: corrected bond orders, in sum, sigma, pi, double pi. CB, CP, CPP: dE/dBO, dE/dBO_pi,
@@ -31,11 +31,13 @@ ATOM = (
     "DELTA", "DELTA_BOC", "F2_PART", "F3_PART", "T", "LP", "LP_SLOPE", "NLP", "Y", "CT", "CD", "THETA_PART",
     "SBO_SLOPE", "POWER_PART", "VALENCE_PART", "NEGATIVE", "ACCEPTED_X", "ACCEPTED_Y", "ACCEPTED_Z",
 )  # fmt: skip
-"""Of an atom: DELTA, DELTA_BOC: Delta' and Delta'_boc. F2_PART: exp(-p_boc1 Delta'); F3_PART: exp(-p_boc2
-Delta'). T: sum of BO. LP: Delta_lp; LP_SLOPE: its derivative to T; NLP: number of lone pairs where vlpex < 0,
-else 0, which NEGATIVE tells by 1. Y: dE/dS2 of over- and undercoordination. CT: dE/dT; CD: dE/dDelta', eV.
-THETA_PART: exp(-p_val10 (2 - SBO2)); SBO_SLOPE: dSBO2/dSBO; POWER_PART: exp(-sum BO^8); VALENCE_PART:
-Delta_ang + p_val8 nlp. ACCEPTED: force on a hydrogen bond's acceptor, eV/angstrom."""
+"""Numbers of an atom.
+
+DELTA, DELTA_BOC: Delta' and Delta'_boc. F2_PART: exp(-p_boc1 Delta'); F3_PART: exp(-p_boc2 Delta'). T: sum of
+BO. LP: Delta_lp; LP_SLOPE: its derivative to T; NLP: number of lone pairs where vlpex < 0, else 0, which
+NEGATIVE tells by 1. Y: dE/dS2 of over- and undercoordination. CT: dE/dT; CD: dE/dDelta', eV. THETA_PART:
+exp(-p_val10 (2 - SBO2)); SBO_SLOPE: dSBO2/dSBO; POWER_PART: exp(-sum BO^8); VALENCE_PART: Delta_ang + p_val8
+nlp. ACCEPTED: force on a hydrogen bond's acceptor, eV/angstrom."""
 TERMS = (
     "bond", "over and undercoordination", "lone pair", "angle", "penalty", "coalition", "hydrogen bond",
     "torsion", "conjugation", "van der Waals", "Coulomb", "polarisation",

@@ -16,7 +16,7 @@ from taichimd.core.runtime import DeviceFunction, ti
 
 PIECES = 64
 LANES = 32
-"""Of one system: pieces of sums, and lanes of a piece (`dots`)."""
+"""Pieces of the sums of one system, and lanes of a piece (`dots`)."""
 READ = 4
 """Sums of pieces that are read at a time."""
 FLAGS = 5

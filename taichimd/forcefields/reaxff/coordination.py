@@ -22,7 +22,7 @@ from taichimd.forcefields.reaxff.arrays import GO, A, H, bond_functions
 from taichimd.forcefields.reaxff.tables import N_ATOM, N_PAIR, G, OfAtom, OfPair
 
 LARGE = 1e150
-"""Of what may overflow, so that quotients of it are 0 and not undefined."""
+"""Upper bound of numbers that may overflow, so that quotients of them are 0 and not undefined."""
 
 
 @cache

@@ -53,7 +53,7 @@ from taichimd.neighbours.rows import NearRows, body_layout, row_layout, slot
 from taichimd.system.state import Atoms
 
 NUMBERS = 14
-"""Of an atom: force 3, energy of polarisation and of softness, virial 9."""
+"""Results of an atom: force 3, energies of polarisation and softness 2, virial 9."""
 
 
 class Response(Bundle):

@@ -256,7 +256,7 @@ class ReaxEvaluator(Evaluator):
         }
 
     def charge_iterations(self) -> list[int]:
-        """Of the last solve of each system."""
+        """Return the iterations of the last solve of each system."""
         return self.charges.iterations()
 
     def atom_values(self) -> dict[str, NDArray[np.float64]]:

@@ -25,7 +25,7 @@ REACH = 7.5
 """angstrom, from H to the acceptor."""
 LEAST_ORDER = 0.01
 HYDROGEN, OTHER = 1.0, 2.0
-"""Of the column hb: hydrogen; donor or acceptor."""
+"""Values of the column hb: hydrogen; donor or acceptor."""
 
 
 @cache

@@ -31,7 +31,7 @@ from taichimd.system.state import Atoms, State
 
 LEAST_INTERVALS = 100
 NUMBERS = 14
-"""Of an atom: force 3, energies 2, virial 9."""
+"""Results of an atom: force 3, energies 2, virial 9."""
 
 
 class Given(Bundle):

@@ -13,15 +13,15 @@ from taichimd.core.units import KCAL_PER_MOL
 from taichimd.forcefields.reaxff.field_of_time import FieldOfTime, read_field
 
 COUPLING = 14.4
-"""Of the charge equilibration, eV angstrom/e^2: the same in all programs of this family."""
+"""Coulomb constant of the charge equilibration, eV angstrom/e^2: the same in all programs of this family."""
 NORM = "sqrt(sum of r^2/eta)/|b|, for s and for t"
-"""Of residuals r of the charge equilibration, which its tolerance bounds."""
+"""Norm of the residuals r of the charge equilibration, which its tolerance bounds."""
 EV = 23.02
 """kcal/mol that these programs take for 1 eV."""
 
 
 INTERVALS = 1000
-"""Of the look-up tables of pairs."""
+"""Intervals of the look-up tables of pairs."""
 
 
 LEAST_TOLERANCE = 1e-14
@@ -45,7 +45,7 @@ def check_tolerance(tolerance: float) -> None:
 
 
 class Constants(Bundle):
-    """Of the energies that charges have."""
+    """Constants of the energies that charges have."""
 
     coulomb: Any = Number("f64", "of the Coulomb energy, eV angstrom/e^2")
     polarisation: Any = Number("f64", "of the polarisation energy, eV of energy for each eV of chi and eta")

@@ -16,7 +16,7 @@ from taichimd.forcefields.reaxff.matrix import Screening
 from taichimd.forcefields.reaxff.pairs import LEAST_R2, Form, Shapes, pair_function
 
 COLUMNS = 12
-"""Of an interval: six coefficients of U, lowest power first, then six of K."""
+"""Numbers of an interval: six coefficients of U, lowest power first, then six of K."""
 
 
 class Look(Bundle):

@@ -46,7 +46,7 @@ class Form:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Of the table of pairs."""
+        """Return the names of the columns of the table of pairs."""
         return PAIR + (WALL if self.wall else ()) + (DISPERSION if self.dispersion else ())
 
 

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 from taichimd.core.errors import ParameterFileError
+from taichimd.core.printable import counted
 from taichimd.forcefields.formats.text import Word, is_number, parse_number, shorten
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
@@ -89,8 +90,8 @@ class Rows:
         surplus = words[len(columns) : len(columns) + 1]
         if len(words) < needed or (surplus and is_number(surplus[0].text)):
             raise self.error(
-                f"{what} has {len(words)} numbers here, expected {len(columns)} ({', '.join(columns)}); "
-                f"{self._said}: correct the row or that number"
+                f"{what} has {counted(len(words), 'number')} here, expected {len(columns)} "
+                f"({', '.join(columns)}); {self._said}: correct the row or that number"
             )
         values = [
             parse_number(word, f"{name}, column {before + at}", self.path, f" ({what})")

@@ -11,8 +11,8 @@ from taichimd.neighbours.rows import NearRows
 
 STATUS, ITERATIONS, SOLVES, ALL_ITERATIONS, ONCE = range(5)
 GOING, SOLVED, TOO_MANY, INDEFINITE, ASTRAY, FROZEN = range(6)
-"""Of a solve: not ended yet; within the tolerance, or done once; as many iterations as allowed; a matrix that
-is not positive; a guess of the extended Lagrangian that is too far from the solution; not begun."""
+"""Status of a solve: not ended yet; within the tolerance, or done once; as many iterations as allowed; a
+matrix that is not positive; a guess of the extended Lagrangian too far from the solution; not begun."""
 MAX_ASTRAY = 0.1
 """Residual, as that of the tolerance, of such a guess."""
 GAMMA, ALPHA, OLD_GAMMA, OLD_ALPHA, NORM2 = range(5)

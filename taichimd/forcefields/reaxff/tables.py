@@ -11,7 +11,7 @@ from taichimd.forcefields.reaxff.columns import GENERAL
 from taichimd.forcefields.reaxff.parameters import ANGLE, ATOM, HYDROGEN, PAIR, TORSION, Parameters
 
 MORE = ("reach",)
-"""Of a pair, besides what the file says: distance up to which it can be bonded, angstrom."""
+"""Number of a pair besides those of the file: distance up to which the pair can be bonded, angstrom."""
 N_ATOM, N_PAIR = len(ATOM), len(PAIR) + len(MORE)
 OfAtom = Columns({name: k for k, name in enumerate(ATOM)})
 OfPair = Columns({name: k for k, name in enumerate((*PAIR, *MORE))})

@@ -28,7 +28,7 @@ from taichimd.forcefields.reaxff.arrays import (
 from taichimd.forcefields.reaxff.tables import N_ATOM, G, OfAtom, OfTorsion
 
 LEAST_TRIPLE = 0.001
-"""Of the product of three bond orders of a torsion."""
+"""Product of the three bond orders of a torsion from which the torsion counts."""
 SAME = 0.01
 """angstrom^2: two atoms of one number this near are one, and not images of each other."""
 

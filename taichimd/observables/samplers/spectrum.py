@@ -25,7 +25,7 @@ from taichimd.program.totals import LABORATORY, Centre
 from taichimd.system.state import LEAST_INVERSE_MASS, Atoms, State
 
 LARGEST = 1024.0
-"""Of a term, eV angstrom/internal time: |W| < 100 eV, |v| < 8."""
+"""Largest size of a term, eV angstrom/internal time: |W| < 100 eV, |v| < 8."""
 PLUS, MINUS, CONVECTIVE = 0, 1, 2
 """What is summed: t >= 0, t <= 0, and E_i v_i along the axis in the first lag."""
 
