@@ -78,7 +78,7 @@ def test_derivatives_and_ends(elements, tmp_path):
     assert all("end at zero" in str(end) for end in report.ends)
 
 
-QUICK = ("forces", "virial", "cutoff-energy", "third-law", "heat-current")
+QUICK = ("forces", "virial", "cutoff-energy", "third-law")
 
 
 @pytest.mark.parametrize("only", [QUICK, pytest.param(None, marks=[pytest.mark.long, pytest.mark.lammps])])
