@@ -61,11 +61,13 @@ def test_every_column_agrees_with_lammps(elements, tmp_path):
 
 
 def test_the_heat_current_is_the_slope_of_the_energy_moment(tmp_path):
+    """And the heat flow between two sets of atoms is the energy that one of them loses."""
     forcefield = load_forcefield(str(edip_file(tmp_path)))
     atoms = alloy(repeat=(1, 1, 1))
     atoms.pbc = False
     engine = Engine(atoms, forcefield, backend="cpu")
-    slope, current, *_ = moment_slope(engine, atoms.get_masses())
+    slope, current, lost, between = moment_slope(engine, atoms.get_masses())
+    assert between == pytest.approx(lost, rel=1e-6)
     np.testing.assert_allclose(current.total, slope, rtol=0, atol=1e-6 * np.abs(slope).max())
 
 
