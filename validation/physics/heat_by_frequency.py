@@ -5,8 +5,8 @@
 Cases: `silicon` (HNEMD along x, y and z, 500 K, Tersoff 1989), `silicon-short` (NEMD of 2 and 4 nm: the
 ballistic G(w) from which mean free paths follow), `silicon-long` (NEMD of 25, 50 and 100 nm with the line
 through 1/kappa against 1/L), `graphene` (HNEMD, 300 K, parts in and out of the plane), `silica` (glass of
-3,000 atoms quenched from the melt, HNEMD, quantum correction), `speed` (HNEMD of 64,000 atoms of silicon with
-and without spectrum). Each case writes `heat_CASE.json` and a picture. `silicon` uses
+3,000 atoms quenched from the melt, HNEMD, quantum correction), `stillinger-weber` (silicon, HNEMD, 1,000 K,
+for `lattice_kappa`), `speed` (HNEMD of 64,000 atoms of silicon with and without spectrum). Each case writes `heat_CASE.json` and a picture. `silicon` uses
 `heat_silicon-short.json` if this file is there.
 """
 
@@ -62,12 +62,16 @@ CASES: dict[str, dict[str, Any]] = {
         **DRIVEN, "temperature": 300.0, "driving_force": 1e-3, "direction": "xyz", "every": 6, "runs": 9,
         "at_once": 9, "time": "200ps", "window": "30ps",
     },
+    "stillinger-weber": {
+        **DRIVEN, "temperature": 1000.0, "supercell": (10, 10, 10), "driving_force": 1e-4, "direction": "xyz",
+        "every": 10, "runs": 9, "at_once": 9, "time": "300ps", "window": "60ps",
+    },
     "speed": {
         **DRIVEN, "temperature": 500.0, "supercell": (20, 20, 20), "driving_force": 1e-4, "every": 10,
         "runs": 1, "equilibrate": "1ps", "time": "60ps", "window": "1ps",
     },
 }  # fmt: skip
-POTENTIALS = {"graphene": "C_2010.tersoff", "silica": "SiO2_1990.vashishta"}
+POTENTIALS = {"stillinger-weber": "Si.sw", "graphene": "C_2010.tersoff", "silica": "SiO2_1990.vashishta"}
 
 
 def main() -> None:
@@ -114,7 +118,10 @@ def silicon() -> Atoms:
     return bulk("Si", a=SILICON, cubic=True)
 
 
-CELLS: dict[str, Callable[[], Atoms]] = {"graphene": lambda: graphene_sheet(2.491)}
+CELLS: dict[str, Callable[[], Atoms]] = {
+    "graphene": lambda: graphene_sheet(2.491),
+    "stillinger-weber": lambda: bulk("Si", a=5.445, cubic=True),
+}
 
 
 def silica_glass(options: argparse.Namespace) -> Atoms:

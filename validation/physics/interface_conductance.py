@@ -169,7 +169,7 @@ def driven(of: dict[str, Any], options: Any, places: tuple[float, float]) -> dic
     """NEMD: conductance by the temperature jump and by the spectrum, conductivities of the two sides."""
     from taichimd.settings.types import parse_time
 
-    begin, warm = time.monotonic(), parse_time(of["warm"]) * min(1.0, options.share)
+    begin, warm = time.monotonic(), parse_time(of["warm"])
     settings = settings_of(
         of,
         options,

@@ -1,0 +1,128 @@
+"""Do lattice dynamics and molecular dynamics find one conductivity of silicon?
+
+    pip install phono3py
+    python -m validation.physics.lattice_kappa
+
+Force constants of second and third order of Stillinger-Weber silicon by `second_order` and `third_order`; the
+conductivity at 1,000 K by phono3py from the relaxation times of three-phonon scattering, in all and by
+frequency. Beside it, if its result is there, HNEMD of the same crystal (`heat_by_frequency stillinger-weber`).
+Lattice dynamics has three-phonon scattering alone, and quantum occupation.
+"""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from ase import Atoms
+from ase.build import bulk
+
+from validation import common
+
+BIN = 0.5
+"""THz, of the conductivity by frequency."""
+
+
+def main() -> None:
+    """Parse the command line, run, write JSON."""
+    parser = common.parser(__doc__)
+    parser.add_argument("--mesh", type=int, default=19, help="of wave vectors along each reciprocal vector")
+    parser.add_argument("--a", type=float, default=5.445, help="lattice constant, angstrom")
+    parser.add_argument("--temperature", type=float, default=1000.0, help="K")
+    parser.add_argument("--out", type=Path, default=common.RESULTS / "lattice_kappa.json")
+    options = parser.parse_args()
+
+    from phono3py import Phono3py
+    from phonopy.structure.atoms import PhonopyAtoms
+
+    from taichimd import second_order, third_order
+
+    cubic = bulk("Si", a=options.a, cubic=True)
+    cell = PhonopyAtoms(symbols=cubic.get_chemical_symbols(), cell=cubic.cell[:], positions=cubic.positions)
+    phonons = Phono3py(cell, supercell_matrix=np.diag([2, 2, 2]), primitive_matrix="F")
+    s = phonons.supercell
+    atoms = Atoms(s.symbols, s.positions, cell=s.cell, pbc=True)
+    first = phonons.primitive.p2s_map.tolist()
+    begin = time.monotonic()
+    phonons.fc2 = second_order(atoms, "Si.sw", of=first)
+    # Atoms with a common neighbour are at most two bonds apart, 0.71 of the lattice constant.
+    phonons.fc3 = third_order(atoms, "Si.sw", of=first, cutoff=0.75 * options.a)
+    report: dict[str, Any] = {
+        **common.provenance(),
+        "phono3py": _version(),
+        "potential": "Si.sw",
+        "a_A": options.a,
+        "temperature_K": options.temperature,
+        "supercell_atoms": len(atoms),
+        "seconds_of_force_constants": time.monotonic() - begin,
+        "kappa_W_per_mK": {},
+        "seconds": {},
+    }
+    for mesh in (options.mesh - 8, options.mesh - 4, options.mesh):
+        begin = time.monotonic()
+        phonons.mesh_numbers = [mesh] * 3
+        phonons.init_phph_interaction()
+        phonons.run_thermal_conductivity(temperatures=[options.temperature])
+        found = phonons.thermal_conductivity
+        report["kappa_W_per_mK"][mesh] = float(np.ravel(found.kappa)[:3].mean())
+        report["seconds"][mesh] = time.monotonic() - begin
+    report |= by_frequency(found)
+    other = options.out.with_name("heat_stillinger-weber.json")
+    driven = json.loads(other.read_text()) if other.is_file() else None
+    if driven is not None:
+        report["hnemd_W_per_mK"] = driven["kappa_W_per_mK"]
+    common.write_json(options.out, report)
+    plot(report, driven, options.out.with_suffix(".png"))
+    print(report["kappa_W_per_mK"], report.get("hnemd_W_per_mK"))
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return version("phono3py")
+
+
+def by_frequency(found: Any) -> dict[str, Any]:
+    """Conductivity of modes in bins of frequency.
+
+    Args:
+        found: phono3py's conductivity of one temperature.
+
+    Returns:
+        Middles of bins (THz) and W/(m K)/THz.
+    """
+    modes = np.reshape(found.mode_kappa, (*found.frequencies.shape, 6))[..., :3].mean(axis=-1)
+    modes *= np.ravel(found.kappa)[:3].mean() / modes.sum()
+    edges = np.arange(0.0, found.frequencies.max() + BIN, BIN)
+    summed, _ = np.histogram(found.frequencies, edges, weights=modes)
+    return {
+        "frequency_THz": (0.5 * (edges[1:] + edges[:-1])).tolist(),
+        "kappa_W_per_mK_per_THz": (summed / BIN).tolist(),
+    }
+
+
+def plot(report: dict[str, Any], driven: dict[str, Any] | None, path: Path) -> None:
+    """Conductivity by frequency of both."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5.5, 3.4), dpi=120, layout="constrained")
+    axis = figure.subplots()
+    total = list(report["kappa_W_per_mK"].values())[-1]
+    axis.step(
+        report["frequency_THz"], report["kappa_W_per_mK_per_THz"], where="mid", linewidth=1,
+        label=f"lattice dynamics, {total:.0f} W/(m K)",
+    )  # fmt: skip
+    if driven is not None:
+        value, error = driven["kappa_W_per_mK"]
+        axis.plot(
+            driven["frequency_THz"], driven["spectra"][0]["value"], linewidth=1,
+            label=f"HNEMD, {value:.0f} ± {error:.0f} W/(m K)",
+        )  # fmt: skip
+    axis.set(xlabel="frequency (THz)", ylabel="W/(m K)/THz", xlim=(0.0, 20.0))
+    axis.legend(frameon=False, fontsize="small")
+    figure.savefig(path)
+
+
+if __name__ == "__main__":
+    main()
