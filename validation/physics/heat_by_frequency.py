@@ -6,8 +6,8 @@ Cases: `silicon` (HNEMD along x, y and z, 500 K, Tersoff 1989), `silicon-short` 
 ballistic G(w) from which mean free paths follow), `silicon-long` (NEMD of 25, 50 and 100 nm with the line
 through 1/kappa against 1/L), `graphene` (HNEMD, 300 K, parts in and out of the plane), `silica` (glass of
 3,000 atoms quenched from the melt, HNEMD, quantum correction), `stillinger-weber` (silicon, HNEMD, 1,000 K,
-for `lattice_kappa`), `speed` (HNEMD of 64,000 atoms of silicon with and without spectrum). Each case writes `heat_CASE.json` and a picture. `silicon` uses
-`heat_silicon-short.json` if this file is there.
+for `lattice_kappa`), `speed` (HNEMD of 64,000 atoms of silicon with and without spectrum). Each case writes
+`heat_CASE.json` and a picture. `silicon` uses `heat_silicon-short.json` if this file is there.
 """
 
 import argparse

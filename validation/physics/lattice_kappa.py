@@ -5,8 +5,8 @@
 
 Force constants of second and third order of Stillinger-Weber silicon by `second_order` and `third_order`; the
 conductivity at 1,000 K by phono3py from the relaxation times of three-phonon scattering, in all and by
-frequency. Beside it, if its result is there, HNEMD of the same crystal (`heat_by_frequency stillinger-weber`).
-Lattice dynamics has three-phonon scattering alone, and quantum occupation.
+frequency. If the result of `heat_by_frequency stillinger-weber` is there, HNEMD of the same crystal is beside
+it. Lattice dynamics has three-phonon scattering alone, and quantum occupation.
 """
 
 import json
