@@ -1,13 +1,16 @@
 """From an energy alone to its derivatives: trace with SymPy, differentiate, write a readable function.
 
 The function is called once with symbols in place of distances and parameters; what it imported from
-`taichimd.math` stands for SymPy's functions meanwhile. The result is a module of its own with source
+`taichimd.math` stands for SymPy's functions meanwhile, also in functions of its file that it calls. The
+result is a module of its own with source
 (Taichi compiles source, so there must be some), named after the function and a hash.
 """
 
 from collections.abc import Callable
-from types import FunctionType, SimpleNamespace
-from typing import Any
+from contextlib import suppress
+from traceback import walk_tb
+from types import CellType, FunctionType, SimpleNamespace
+from typing import Any, cast
 
 import sympy
 from sympy.printing.str import StrPrinter
@@ -15,6 +18,7 @@ from sympy.printing.str import StrPrinter
 import taichimd.core.math as portable
 from taichimd.core.errors import SettingsError
 from taichimd.core.generated import imported
+from taichimd.core.runtime import ti
 from taichimd.forcefields.source import line_in, place, return_line
 
 VARIABLES = {2: ("r",), 3: ("r_ij", "r_ik", "cos_jik")}
@@ -48,6 +52,12 @@ def derived_function(function: Callable[..., Any], names: tuple[str, ...], colum
         values = ", ".join(printer.doprint(value) for value in results)
     except Exception as error:
         at = place(function, line_in(error, function.__code__.co_filename) or return_line(function))
+        if _of_runtime(error):
+            raise SettingsError(
+                f"{at}: cannot derive it, because it calls a compiled function, or a function of "
+                "another file that uses taichimd.math; write that function without @ti.func in this "
+                "file, or return the derivatives yourself and drop derive=True"
+            ) from error
         why = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise SettingsError(
             f"{at}: cannot derive it ({why}); use arithmetic and "
@@ -65,15 +75,40 @@ def derived_function(function: Callable[..., Any], names: tuple[str, ...], colum
 
 
 def _traced(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The same code, seeing SymPy's functions where it imported ours."""
+    """The same code, seeing SymPy's functions where it imported ours; so do functions of the same file."""
+    space: dict[str, Any] = function.__globals__  # type: ignore[attr-defined]
     ours = {getattr(portable, name): value for name, value in _SYMPY.items()}
-    seen = {
-        name: SimpleNamespace(**_SYMPY) if _is_math(value) else ours.get(value, value)
-        for name, value in function.__globals__.items()  # type: ignore[attr-defined]
-        if _hashable(value)
-    }
-    code = function.__code__  # type: ignore[attr-defined]
-    return FunctionType(code, seen, function.__name__, function.__defaults__, function.__closure__)  # type: ignore[attr-defined]
+    seen: dict[str, Any] = {}
+    made: dict[Any, Any] = {}
+
+    def copied(of: Any) -> Any:
+        if of not in made:
+            cells = tuple(CellType() for _ in of.__closure__ or ())
+            made[of] = FunctionType(of.__code__, seen, of.__name__, of.__defaults__, cells)
+            made[of].__kwdefaults__ = of.__kwdefaults__
+            for cell, theirs in zip(cells, of.__closure__ or (), strict=True):
+                # A name that the enclosing function binds later is empty now.
+                with suppress(ValueError):
+                    cell.cell_contents = shown(theirs.cell_contents)
+        return made[of]
+
+    def shown(value: Any) -> Any:
+        if _is_math(value):
+            return SimpleNamespace(**_SYMPY)
+        if not _hashable(value):
+            return value
+        if value not in ours and isinstance(value, FunctionType) and value.__globals__ is space:
+            return copied(value)
+        return ours.get(value, value)
+
+    seen |= {name: shown(value) for name, value in space.items()}
+    return cast("Callable[..., Any]", copied(function))
+
+
+def _of_runtime(error: BaseException) -> bool:
+    """Whether an exception comes from a device function, called outside of kernels."""
+    frames = [step.f_globals.get("__name__", "") for step, _ in walk_tb(error.__traceback__)]
+    return frames[-1].startswith(f"{ti.__name__}.")
 
 
 def _is_math(value: Any) -> bool:

@@ -6,7 +6,8 @@ from ase import Atoms
 from declared import ANGLE_VALUES, MORSE_VALUES, angle, morse, morse_derived, power_law
 
 from taichimd.core.errors import SettingsError
-from taichimd.core.math import log, sin
+from taichimd.core.math import exp, log, sin
+from taichimd.core.runtime import ti
 from taichimd.forcefields.declare import pair_potential, triplet_potential
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.program.engine import Engine
@@ -69,6 +70,45 @@ def test_a_foreign_function_cannot_be_derived():
         @pair_potential(params={"a": "eV"}, derive=True)
         def foreign(r, p):
             return p.a * np.exp(r)
+
+
+def whole(r, p):
+    return p.a * exp(-r) * exp(-r)
+
+
+def decay(r):
+    return exp(-r)
+
+
+def of_helpers(r, p):
+    once = decay
+
+    def twice(x):
+        return once(x) * decay(x)
+
+    return p.a * twice(r)
+
+
+def test_helpers_of_the_same_file_are_derived_too():
+    of_helpers.__name__ = whole.__name__
+    codes = [
+        pair_potential(params={"a": "eV"}, derive=True)(one)(a=1.0, cutoff=3.0).describe(["Si"])["terms"][0][
+            "code"
+        ]
+        for one in (whole, of_helpers)
+    ]
+    assert codes[0] == codes[1]
+
+
+def test_a_compiled_helper_cannot_be_derived_and_the_error_says_what_to_do():
+    compiled = ti.func(decay)
+    with pytest.raises(
+        SettingsError, match=r"mine: cannot derive it, .* write that function without @ti\.func"
+    ):
+
+        @pair_potential(params={"a": "eV"}, derive=True)
+        def mine(r, p):
+            return p.a * compiled(r)
 
 
 def test_an_undeclared_parameter_is_named_when_deriving():
