@@ -1,4 +1,4 @@
-"""One system on several processes: each integrates its own atoms, and every process has all positions."""
+"""One system on several processes: each integrates its own atoms, and sends positions to those that need them."""
 
 from collections.abc import Sequence
 from math import fsum, inf
@@ -18,6 +18,7 @@ from taichimd.enumerate.reproducible_sum import ALL, FORCE
 from taichimd.forcefields.base import ForceField
 from taichimd.neighbours.verlet_list import coincident
 from taichimd.parallel.held import Held, Whole
+from taichimd.parallel.kernels import Farthest
 from taichimd.parallel.partition import Slabs
 from taichimd.parallel.transport import transport_of
 from taichimd.program import explosion
@@ -178,9 +179,9 @@ class ParallelEngine(NotCopied):
 
     def exchange(self, times: int) -> None:
         """Queue so many exchanges of positions, which change nothing; for measurements."""
-        self._held.own(self._held.state.pos)
+        held = self._held
         for _ in range(times):
-            self._way.gather(self._held.shared.mine, self._held.shared.everyone)
+            self._way.exchange(held.shared.sent, held.shared.received, held.route)
 
     def statistics(self) -> dict[str, Any]:
         """Figures of this process, for reports."""
@@ -188,6 +189,7 @@ class ParallelEngine(NotCopied):
         return {
             **self._device.statistics(), "transport": self.transport, "transport_reason": self._way.reason,
             "own_atoms": shared.last - shared.first, "held_atoms": self._held.state.n,
+            "sent_vectors": shared.n_sent, "messages": len(self._held.route.sends),
             "common_builds": self.builds, "choices": self.choices,
         }  # fmt: skip
 
@@ -230,46 +232,46 @@ class ParallelEngine(NotCopied):
         """Queue some steps, look, and mend what holds them; how many were done."""
         device = self._device
         for k in range(1, ahead + 1):
-            self._queue_begin(done, k, timestep)
-            self._queue_exchange()
+            self._queue_move(done, k, timestep)
             if not (ends and k == ahead):
                 device.jumped(True)
                 device.queue_forces(want=FORCE)
         device.forces_known = device.evaluated = False
-        met = self._held.met()
+        met = self._met()
         mine, count = int(met[self.rank, 2]), int(met[:, 2].max())
         self._refuse_blown(met)
         held = bool(met[:, 0].any())
         if met[:, 2].min() < count:
             # Own lists did not fit the step before the last one, or nothing is to be mended.
             self._in_all(lambda: device.finish(FORCE) if mine < count else None)
-            self._queue_begin(done, count, timestep)
-            self._queue_exchange()
-            self._refuse_blown(self._held.met())
+            self._queue_move(done, count, timestep)
+            self._refuse_blown(self._met())
         self.step += count
         self._age += count
         if held:
             self._make_lists(last=ends and count == ahead)
         return count
 
-    def _queue_begin(self, done: int, k: int, timestep: float) -> None:
-        """Queue the first part of step k since the host looked."""
+    def _queue_move(self, done: int, k: int, timestep: float) -> None:
+        """Queue the first part of step k since the host looked, and what brings positions of other processes."""
         device, held = self._device, self._held
+        lists, shared, far = device.lists, held.shared, self._farthest
+        far.near2 = lists.near2 if lists.near_list else self._noted**2
         device.call(
-            held.kernels.begin, held.state, held.shared, device.lists.control, self._baths,
-            1 if done + k == 1 else 2, self._age, k, self.step + k - 1, self._far**2, self._fast**2,
-            device.reach.most_step2, timestep,
+            held.kernels.begin, held.state, shared, held.places, lists.control, self._baths,
+            lists.verlet.sort, far, 1 if done + k == 1 else 2, self._age + k, self.step + k - 1, timestep,
+        )  # fmt: skip
+        self._way.exchange(shared.sent, shared.received, held.route)
+        device.call(
+            held.kernels.take, held.state, shared, held.places, lists.control, lists.verlet.sort, far,
+            self._age + k,
         )  # fmt: skip
 
-    def _queue_exchange(self) -> None:
-        """Queue what brings positions of all atoms to all processes."""
-        device, held = self._device, self._held
-        self._way.gather(held.shared.mine, held.shared.everyone)
-        lists = device.lists
-        device.call(
-            held.kernels.take, held.state, held.shared, lists.control, lists.verlet.sort, lists.listed_at,
-            lists.near2 if lists.near_list else self._noted**2,
-        )  # fmt: skip
+    def _met(self) -> Array:
+        """(processes, 3) what processes have met, steps counted since the host looked; waits for the device."""
+        met = self._held.met()
+        met[:, 2] -= self._age
+        return met
 
     def _refuse_blown(self, met: Array) -> None:
         """Raise, in all processes, if an atom of one of them went too far in a step."""
@@ -329,10 +331,11 @@ class ParallelEngine(NotCopied):
         left = allowed - self._gone
         most = FASTER * pace
         if not lists.near_list and 0.0 < most < 0.5 * bears:
-            self._far, self._fast, self._noted = left, most, lists.skins.near - 1.01 * most - 1e-4
+            far, fast, self._noted = left, most, lists.skins.near - 1.01 * most - 1e-4
         else:
             # A little less than the lists bear: that a list is outdated is then found before, and by all.
-            self._far, self._fast, self._noted = min(bears * (1.0 - 1e-6), left), inf, inf
+            far, fast, self._noted = min(bears * (1.0 - 1e-6), left), inf, inf
+        self._farthest = Farthest(far**2, fast**2, self._noted**2, self._device.reach.most_step2)
         grows = bears if anew else max(self._gone - before, 0.0)
         self._choose_next = left - grows < LITTLE_LEFT * bears
         return anew or left >= LEAST_LEFT * bears

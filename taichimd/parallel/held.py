@@ -1,5 +1,6 @@
 """What one process holds of a system: its own atoms, those within reach, their arrays and kernels."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Any
@@ -13,8 +14,9 @@ from taichimd.core.runtime import PRECISIONS, ti
 from taichimd.ensembles.bath import Baths
 from taichimd.ensembles.coupling import Coupling
 from taichimd.ensembles.registry import NVE
-from taichimd.parallel.kernels import ALIKE, GONE, PACE, Shared, shared_kernels
+from taichimd.parallel.kernels import ALIKE, GONE, PACE, Places, Shared, shared_kernels
 from taichimd.parallel.partition import Part, Slabs
+from taichimd.parallel.transport import Route
 from taichimd.program.device import Device
 from taichimd.program.groups import Choice
 from taichimd.system.cell import Cells
@@ -75,15 +77,18 @@ class Held:
         rank: number of the process.
 
     Attributes:
-        device, state, shared, kernels: of the atoms here.
+        device, state, shared, places, kernels: of the atoms here.
+        route: what an exchange sends and receives.
         allowed: angstrom that atoms may move until they are chosen anew.
     """
 
     device: Device | None = None
     state: State
     shared: Any
+    places: Places
     kernels: Any
     part: Part
+    route: Route
 
     def __init__(self, whole: Whole, slabs: Slabs, way: Any, rank: int) -> None:
         self.whole, self.slabs, self.rank = whole, slabs, rank
@@ -91,6 +96,7 @@ class Held:
         self.real = PRECISIONS[whole.precision][1]
         self._kinds = self._xp.asarray(whole.kinds)
         self._inverse = self._xp.asarray((1.0 / whole.masses).astype(self.real))
+        self._rooms: list[int | None] = [None] * slabs.processes
 
     @property
     def allowed(self) -> float:
@@ -103,20 +109,27 @@ class Held:
         Returns:
             Whether there is room for them; if not, `make` must make it, and this be called again.
         """
-        whole, slabs = self.whole, self.slabs
-        length = slabs.period
-        if length == inf:
-            depth = slabs.depth_of(positions, self._xp)
-            length = float(depth.max() - depth.min())
+        whole, slabs, xp = self.whole, self.slabs, self._xp
+        depth = slabs.depth_of(positions, xp)
+        length = slabs.period if slabs.period < inf else float(depth.max() - depth.min())
         margin = margin_of(whole.choice.cutoff, length / slabs.processes, whole.rows_reach == 0.0)
-        room = self.state.n if self.device else None
-        self.part = slabs.part(positions, self.rank, room, whole.reach + margin, self._xp)
-        if self.device is None or self.allowed < 0.25 * margin:
+        wanted, order = whole.reach + margin, slabs.order_of(depth, xp)
+        # Each process finds what all hold, and so what it has to send them.
+        held = slabs.stretches(depth, order, self._rooms, wanted, xp)
+        rooms = [
+            room if 0.5 * (one.reach - whole.reach) >= 0.25 * margin else None
+            for room, one in zip(self._rooms, held, strict=True)
+        ]
+        if rooms != self._rooms:
+            held = slabs.stretches(depth, order, rooms, wanted, xp)
+        self._rooms = [one.length for one in held]
+        fits = self.device is not None and rooms[self.rank] is not None
+        if not fits:
             self.device = None  # before its successor needs memory
-            self.part = slabs.part(positions, self.rank, None, whole.reach + margin, self._xp)
-            return False
-        self._fill(positions, velocities)
-        return True
+        self.part = slabs.part(depth, order, held, self.rank, xp)
+        if fits:
+            self._fill(positions, velocities)
+        return fits
 
     def make(self) -> None:
         """Arrays and kernels for the atoms that were chosen.
@@ -135,24 +148,24 @@ class Held:
         self.kernels = shared_kernels(
             state.real, whole.coupling, self.device.lists.near_list, whole.choice.backend
         )
-        self.device.listed = self._empty_rows
-        width, size, first = slabs.width, slabs.processes, rank * slabs.width
-        mine, since, chosen = (ti.ndarray(state.vec, width) for _ in range(3))
+        self.device.listed = self._after_lists
+        self.places = Places(state.sorted_of, self.device.lists.verlet.built_at, self.device.lists.listed_at)
+        first = rank * slabs.width
         self.shared = Shared(
             slot=ti.ndarray(ti.i32, state.n),
             number=ti.ndarray(ti.i32, state.n),
             idle=ti.ndarray(ti.i32, state.n),
-            mine=mine,
-            since=since,
-            chosen=chosen,
-            everyone=ti.ndarray(state.vec, size * width) if size > 1 else mine,
-            told=ti.ndarray(state.vec, size),
+            owned=ti.ndarray(ti.i32, state.n),
+            chosen=ti.ndarray(state.vec, slabs.width),
+            ends=ti.ndarray(ti.i32, slabs.processes),
+            told=ti.ndarray(state.vec, slabs.processes),
             words=ti.ndarray(ti.i32, ALIKE + 1),
-            width=width,
             first=first,
             last=first + int(slabs.bounds[rank + 1] - slabs.bounds[rank]),
-            processes=size,
+            processes=slabs.processes,
+            rank=rank,
         )
+        self.shared.words.fill(0)
 
     def _fill(self, positions: Any, velocities: Any) -> None:
         """Put the atoms that were chosen into the arrays."""
@@ -166,9 +179,47 @@ class Held:
         way.write(shared.slot, self.part.slot[members])
         way.write(shared.number, members)
         way.write(shared.idle, self._idle().astype(np.int32))
+        self._lay_out_messages()
         assert self.device is not None
         self.device.forces_known = self.device.evaluated = self.device.blown = False
         self.device.lists.outdate()
+
+    def _lay_out_messages(self) -> None:
+        """Arrays of messages to and from other processes: positions, and a vector that says what was met."""
+        shared, part = self.shared, self.part
+        shared.sent_of, sends, _ = self._messages(part.sends)
+        shared.received_of, receives, ends = self._messages(part.receives)
+        shared.ends.from_numpy(np.array(ends, np.int32))
+        self.route = Route(tuple(sends), tuple(receives))
+        shared.n_sent, shared.n_received = (sum(n for _, _, n in way) for way in (sends, receives))
+        shared.sent, shared.received = (
+            ti.ndarray(self.state.vec, max(n, 1)) for n in (shared.n_sent, shared.n_received)
+        )
+
+    def _messages(self, numbers: Sequence[Any]) -> tuple[Any, list[tuple[int, int, int]], list[int]]:
+        """What messages hold.
+
+        Args:
+            numbers: of each process, the user's numbers of the atoms whose positions its message has.
+
+        Returns:
+            Numbers here of these atoms, one message after the other, with -1 at the end of each; process,
+            first place and length of each; last place of each process, -1 of this one.
+        """
+        xp, first, routes, ends, parts = self._xp, 0, [], [], []
+        for p, atoms in enumerate(numbers):
+            if p == self.rank:
+                ends.append(-1)
+                continue
+            here = xp.searchsorted(self.part.members, atoms).astype(np.int32)
+            parts += [here, xp.full(1, -1, np.int32)]
+            routes.append((p, first, len(atoms) + 1))
+            first += len(atoms) + 1
+            ends.append(first - 1)
+        array = ti.ndarray(ti.i32, max(first, 1))
+        if parts:
+            self._way.write(array, xp.concatenate(parts))
+        return array, routes, ends
 
     def _idle(self) -> Any:
         """(m,) where no own atom needs the terms of an atom here, wherever both may go."""
@@ -177,10 +228,11 @@ class Held:
             return away >= 0.0
         return away > whole.rows_reach + self.part.reach - whole.reach
 
-    def _empty_rows(self) -> None:
-        """Queue what leaves rows to those atoms alone whose terms are needed."""
+    def _after_lists(self) -> None:
+        """Queue what leaves rows to those atoms alone whose terms are needed, and notes places of own ones."""
         assert self.device is not None
-        self.device.call(self.kernels.empty_rows, self.state, self.shared, self.device.lists.verlet)
+        lists = self.device.lists
+        self.device.call(self.kernels.listed, self.state, self.shared, lists.control, lists.verlet)
 
     # Vectors of atoms.
 
@@ -192,22 +244,16 @@ class Held:
         """An array of `xp` as one of NumPy."""
         return values if self._xp is np else values.get()
 
-    def pack(self, array: Any, target: Any) -> None:
-        """Queue a copy of the vectors of own atoms, in the order of the gathered array."""
+    def _packed(self, array: Any) -> Any:
+        """A new array of the device with vectors of own atoms, in the order of the slabs."""
         assert self.device is not None
-        self.device.call(self.kernels.pack, self.state, self.shared, array, target)
-
-    def own(self, array: Any) -> Any:
-        """Vectors of own atoms, where `xp` has them."""
-        self.pack(array, self.shared.mine)
-        return self._way.read(self.shared.mine, self.shared.last - self.shared.first)
+        mine = ti.ndarray(self.state.vec, self.slabs.width)
+        self.device.call(self.kernels.pack, self.state, self.shared, array, mine)
+        return mine
 
     def all(self, array: Any) -> Any:
         """Vectors of all atoms (n, 3) in the user's order, where `xp` has them."""
-        shared = self.shared
-        self.pack(array, shared.mine)
-        self._way.gather(shared.mine, shared.everyone)
-        return self._way.read(shared.everyone, shared.width * shared.processes)[self.part.slot]
+        return self._way.gather(self._packed(array))[self.part.slot]
 
     def in_order(self, array: Any) -> Array:
         """The same on the host, in float64."""

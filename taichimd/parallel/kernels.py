@@ -1,13 +1,14 @@
 """Kernels of a step of which each process does its own atoms.
 
-    begin: half kick (two of them behind the first step), drift; own positions go to `mine`
-    gather (the transport): `mine` of all processes goes to `everyone`
-    take: positions of the atoms of others that this process holds, from `everyone`
+    begin: half kick (two of them after the first step), drift; positions that other processes need go to `sent`
+    exchange (the transport): each process sends to every other one what that one holds, and receives into
+        `received`
+    take: positions of the atoms of others that this process holds, from `received`
     forces (`Device.queue_forces`)
 
-Behind the positions of a process stands a vector for the others: what it has met, and how many steps its
-atoms have done since the host looked. If a process has met anything, all hold: `REBUILD` is set, and kernels
-do nothing. `mark` begins anew, when all processes make lists.
+Each message ends with a vector that says what its sender has met, and how many steps its atoms have done
+since the host looked. If a process has met anything, all hold: `REBUILD` is set, and kernels do nothing.
+`mark` begins anew, when all processes make lists.
 
 Where there are no near lists, lists serve until they are about to lack a pair (`neighbours.dangerous_pairs`).
 An unlisted pair within the cutoff has an atom that has gone half the skin. If no atom moves by more than e in
@@ -54,19 +55,41 @@ ROUNDED = 1.0 + 2.0**-20
 class Shared(Bundle):
     """What a process exchanges with others."""
 
-    slot: Any = ArrayField("i32", "n", "place in `everyone` of the atom of a number here")
+    slot: Any = ArrayField("i32", "n", "place in the slabs' order of the atom of a number here")
     number: Any = ArrayField("i32", "n", "the user's number of it")
     idle: Any = ArrayField("i32", "n", "1 where no own atom needs the terms of the atom of a number here")
-    mine: Any = ArrayField("vec", "width", "own positions, and a vector that says what was met")
-    since: Any = ArrayField("vec", "width", "own positions when all processes made lists, angstrom")
+    owned: Any = ArrayField("i32", "n", "at a place of atoms: the user's number of an own atom; else -1")
     chosen: Any = ArrayField("vec", "width", "own positions when atoms were chosen, angstrom")
-    everyone: Any = ArrayField("vec", "processes width", "those of all processes")
+    sent: Any = ArrayField("vec", "out", "messages to the other processes, one after the other")
+    received: Any = ArrayField("vec", "in", "messages from them")
+    sent_of: Any = ArrayField("i32", "out", "number here of the atom whose position is sent; -1: what was met")
+    received_of: Any = ArrayField("i32", "in", "the same of `received`")
+    ends: Any = ArrayField("i32", "processes", "where in `received` stands what a process has met; -1: own")
     told: Any = ArrayField("vec", "processes", "what each process has met, of the last exchange")
-    words: Any = ArrayField("i32", "5", "see DONE")
-    width: Any = Number("i32", "length of `mine`")
-    first: Any = Number("i32", "own first place in `everyone`")
+    words: Any = ArrayField("i32", "7", "see DONE")
+    first: Any = Number("i32", "own first place in the slabs' order")
     last: Any = Number("i32", "behind the last one")
+    n_sent: Any = Number("i32", "vectors of `sent`")
+    n_received: Any = Number("i32", "vectors of `received`")
     processes: Any = Number("i32", "how many there are")
+    rank: Any = Number("i32", "number of this process")
+
+
+class Places(Bundle):
+    """Where atoms of a process are in memory, and where they were."""
+
+    sorted_of: Any = ArrayField("i32", "n", "place of the atom of a number here")
+    built_at: Any = ArrayField("vec", "n", "positions of the last build, angstrom")
+    listed_at: Any = ArrayField("vec", "n", "positions of the last cut of near lists, or build, angstrom")
+
+
+class Farthest(Bundle):
+    """Squares of displacements, angstrom^2."""
+
+    of_lists2: Any = Number("real", "since the last build, from which all make lists anew")
+    of_step2: Any = Number("real", "in a step, from which all make lists anew")
+    near2: Any = Number("real", "since the last cut or build, that outdates near lists, or is noted")
+    most_step2: Any = Number("real", "in a step, the largest")
 
 
 @dataclass(frozen=True)
@@ -77,8 +100,8 @@ class SharedKernels:
         begin: half kicks and drift of own atoms. take: positions of the atoms of other processes.
         mark: lists are made, displacements and steps count from now on. pack: vectors of own atoms for other
             processes.
-        prepare: constants of a thermostat for a time step. empty_rows: no neighbours of atoms whose terms
-            nobody needs.
+        prepare: constants of a thermostat for a time step. listed: lists were made: which places have own
+            atoms, and no neighbours of atoms whose terms nobody needs.
     """
 
     begin: Kernel
@@ -86,12 +109,12 @@ class SharedKernels:
     mark: Kernel
     pack: Kernel
     prepare: Kernel
-    empty_rows: Kernel
+    listed: Kernel
 
 
 @cache
 def shared_kernels(real: Any, coupling: Coupling, near_list: bool, backend: str) -> SharedKernels:
-    """Kernels `begin`, `take`, `mark`, `pack`, `prepare`, `empty_rows`.
+    """Kernels `begin`, `take`, `mark`, `pack`, `prepare`, `listed`.
 
     Args:
         real: ti.f64 or ti.f32, of the atoms.
@@ -134,99 +157,118 @@ def shared_kernels(real: Any, coupling: Coupling, near_list: bool, backend: str)
             move = (0.5 * dt) * v + (0.5 * dt) * new
         return move, new
 
+    @ti.func
+    def met(count, shared: ti.template(), control: ti.template()):
+        """What this process says at the end of its messages, of a step that is the `count`th so far."""
+        what = ti.Vector([ti.cast(LISTS * shared.words[FAR], real), ti.cast(-1, real), ti.cast(0, real)])
+        done = shared.words[DONE]
+        if done < count:
+            if control[Control.rebuild] == 0:
+                done = count
+            else:
+                what[0] += ti.cast(WAITS, real)
+        if shared.words[BLOWN] != NONE:
+            what[1] = ti.cast(shared.words[BLOWN], real)
+        what[2] = ti.cast(done, real)
+        return what
+
+    @ti.func
+    def goes_far(i, n, x, near2, sort: ti.template(), listed_at: ti.template(), control: ti.template()):
+        """Whether an atom that is at x now outdates the list of all; it may outdate the near list here."""
+        far = 0
+        gone = x - listed_at[i]
+        gone2 = gone.dot(gone)
+        if not gone2 <= near2:
+            if ti.static(near_list):
+                control[Control.stale] = 1
+            else:
+                far = note(i, n, gone2, near2, sort, control)
+        return far
+
+    count_of = Number("i32", "number of this step since all processes made lists, from 1 on")
+
     @kernel(
         types,
-        atoms=Atoms.only("n", "pos", "vel", "force", "inverse_mass", "ident"),
-        shared=Shared.only("slot", "number", "mine", "since", "words", "width", "first", "last"),
+        atoms=Atoms.only("n", "pos", "vel", "force", "inverse_mass"),
+        shared=Shared.only("owned", "words", "sent", "sent_of", "n_sent"),
+        places=Places,
         control=CONTROL,
         bath=coupling.arrays if local else None,
+        sort=None if near_list else LOOKED_AT,
+        far=Farthest,
         kicks=Number("i32", "1 in the first step of a run, else 2"),
-        looked=Number("i32", "steps since all processes made lists that the host knows of"),
-        ahead=Number("i32", "number of the step since the host looked, from 1 on"),
+        count=count_of,
         step=Number("i64", "number of this step"),
-        far2=Number("real", "square of the displacement from which all make lists anew, angstrom^2"),
-        fast2=Number("real", "square of the displacement in a step that makes all rebuild lists, angstrom^2"),
-        most_step2=Number("real", "square of the largest displacement in a step, angstrom^2"),
         dt=dt_of,
     )  # fmt: skip
-    def begin(atoms, shared, control, bath, kicks, looked, ahead, step, far2, fast2, most_step2, dt):
+    def begin(atoms, shared, places, control, bath, sort, far, kicks, count, step, dt):
         """Half kicks and drift of own atoms, unless something holds them, or they have done this step."""
         for i in range(atoms.n):
-            here = atoms.ident[i]
-            at = shared.slot[here] - shared.first
-            own = at >= 0 and shared.slot[here] < shared.last
-            if own and control[Control.rebuild] == 0 and shared.words[DONE] < looked + ahead:
+            atom = shared.owned[i]
+            if atom >= 0 and control[Control.rebuild] == 0 and shared.words[DONE] < count:
                 kick = (0.5 * dt * atoms.inverse_mass[i]) * atoms.force[i]
                 v = atoms.vel[i] + kick
                 if kicks == 2:
                     v += kick
-                move, new = drifted(i, shared.number[here], atoms.n, v, step, dt, atoms, bath)
+                move, new = drifted(i, atom, atoms.n, v, step, dt, atoms, bath)
                 x = atoms.pos[i] + move
                 atoms.vel[i] = new
                 atoms.pos[i] = x
-                shared.mine[at] = x
-                gone = x - shared.since[at]
+                gone = x - places.built_at[i]
                 move2 = move.dot(move)
-                if not (gone.dot(gone) <= far2 and move2 <= fast2):
+                if not (gone.dot(gone) <= far.of_lists2 and move2 <= far.of_step2):
+                    shared.words[FAR] = 1
+                if goes_far(i, atoms.n, x, far.near2, sort, places.listed_at, control) == 1:
                     shared.words[FAR] = 1
                 if ti.static(not near_list):
                     raise_to(FASTEST, move2, shared.words)
-                if not move2 <= most_step2:
-                    ti.atomic_min(shared.words[BLOWN], shared.number[here])
-        for _ in range(1):
-            met = LISTS * shared.words[FAR]
-            if shared.words[DONE] < looked + ahead:
-                if control[Control.rebuild] == 0:
-                    shared.words[DONE] = looked + ahead
-                else:
-                    met += WAITS
-            blown = -1
-            if shared.words[BLOWN] != NONE:
-                blown = shared.words[BLOWN]
-            done = shared.words[DONE] - looked
-            what = ti.Vector([ti.cast(met, real), ti.cast(blown, real), ti.cast(done, real)])
-            shared.mine[shared.width - 1] = what
+                if not move2 <= far.most_step2:
+                    ti.atomic_min(shared.words[BLOWN], atom)
+        for k in range(shared.n_sent):
+            here = shared.sent_of[k]
+            if here >= 0:
+                shared.sent[k] = atoms.pos[places.sorted_of[here]]
+            else:
+                shared.sent[k] = met(count, shared, control)
 
     @kernel(
         types,
-        atoms=Atoms.only("n", "pos", "ident"),
-        shared=Shared.only("slot", "everyone", "told", "words", "width", "first", "last", "processes"),
+        atoms=Atoms.only("n", "pos"),
+        shared=Shared.only("received", "received_of", "ends", "told", "words", "n_received", "processes", "rank"),
+        places=Places.only("sorted_of", "listed_at"),
         control=CONTROL,
         sort=None if near_list else LOOKED_AT,
-        listed_at=ArrayField("vec", "n", "positions of the last cut, or build, angstrom"),
-        near2=Number("real", "square of the displacement that outdates near lists, or is noted, angstrom^2"),
+        far=Farthest.only("near2"),
+        count=count_of,
     )  # fmt: skip
-    def take(atoms, shared, control, sort, listed_at, near2):
+    def take(atoms, shared, places, control, sort, far, count):
         """Take the positions of atoms of other processes, once all processes have done the same steps.
 
         If one process has set a flag, all processes wait. Atoms that have gone too far for the near list
         outdate it. A list that all make is outdated by FAR.
         """
         for _ in range(1):
-            if ti.static(not near_list):
-                control[Control.far_atoms] = 0
+            own = met(count, shared, control)
+            shared.words[DONE] = ti.cast(own[2], ti.i32)
             least, most = NONE, 0
             for p in range(shared.processes):
-                what = shared.everyone[p * shared.width + shared.width - 1]
+                what = own
+                if p != shared.rank:
+                    what = shared.received[shared.ends[p]]
                 shared.told[p] = what
                 done = ti.cast(what[2], ti.i32)
                 least, most = ti.min(least, done), ti.max(most, done)
                 if what[0] != 0.0 or what[1] >= 0.0:
                     control[Control.rebuild] = 1
-            # What lies in `mine` before the first step need not be positions.
-            shared.words[ALIKE] = ti.cast(least == most and most > 0, ti.i32)
-        for i in range(atoms.n):
-            if shared.words[ALIKE] == 1:
-                at = shared.slot[atoms.ident[i]]
-                if at < shared.first or at >= shared.last:
-                    atoms.pos[i] = shared.everyone[at]
-                gone = atoms.pos[i] - listed_at[i]
-                gone2 = gone.dot(gone)
-                if not gone2 <= near2:
-                    if ti.static(near_list):
-                        control[Control.stale] = 1
-                    elif note(i, atoms.n, gone2, near2, sort, control) == 1:
-                        shared.words[FAR] = 1
+            shared.words[ALIKE] = ti.cast(least == most, ti.i32)
+        for k in range(shared.n_received):
+            here = shared.received_of[k]
+            if here >= 0 and shared.words[ALIKE] == 1:
+                i = places.sorted_of[here]
+                x = shared.received[k]
+                atoms.pos[i] = x
+                if goes_far(i, atoms.n, x, far.near2, sort, places.listed_at, control) == 1:
+                    shared.words[FAR] = 1
         if ti.static(not near_list):
             for thread in range(at_a_time * LANES):
                 number = 0
@@ -234,14 +276,16 @@ def shared_kernels(real: Any, coupling: Coupling, near_list: bool, backend: str)
                     number = ti.min(control[Control.far_atoms], atoms.n)
                 at = thread // LANES
                 while at < number:
-                    if lacks_pair(sort.order[at], thread % LANES, near2, atoms.pos, listed_at, sort) == 1:
+                    if lacks_pair(sort.order[at], thread % LANES, far.near2, atoms.pos, places.listed_at, sort) == 1:
                         shared.words[FAR] = 1
                     at += at_a_time
+            for _ in range(1):
+                control[Control.far_atoms] = 0
 
     @kernel(
         types,
         atoms=Atoms.only("n", "pos", "ident"),
-        shared=Shared.only("slot", "since", "chosen", "words", "first", "last"),
+        shared=Shared.only("slot", "chosen", "words", "first", "last"),
         anew=Number("i32", "1 where atoms were just chosen"),
         least2=Number("real", "GONE at least, angstrom^2"),
     )
@@ -262,7 +306,6 @@ def shared_kernels(real: Any, coupling: Coupling, near_list: bool, backend: str)
             if here >= shared.first and here < shared.last:
                 x = atoms.pos[i]
                 at = here - shared.first
-                shared.since[at] = x
                 if anew == 1:
                     shared.chosen[at] = x
                 else:
@@ -286,13 +329,19 @@ def shared_kernels(real: Any, coupling: Coupling, near_list: bool, backend: str)
     @kernel(
         types,
         atoms=Atoms.only("n", "ident"),
-        shared=Shared.only("idle"),
+        shared=Shared.only("slot", "number", "idle", "owned", "first", "last"),
+        control=CONTROL,
         verlet=VerletRows.only("count"),
     )
-    def empty_rows(atoms, shared, verlet):
-        """Atoms whose terms nobody needs have no neighbours."""
+    def listed(atoms, shared, control, verlet):
+        """Lists were made: places of own atoms; atoms whose terms nobody needs have no neighbours."""
         for i in range(atoms.n):
-            if shared.idle[atoms.ident[i]] == 1:
+            here = atoms.ident[i]
+            at = shared.slot[here]
+            shared.owned[i] = shared.number[here] if at >= shared.first and at < shared.last else -1
+            if shared.idle[here] == 1:
                 verlet.count[i] = 0
+        for _ in range(1):
+            control[Control.far_atoms] = 0
 
-    return SharedKernels(begin, take, mark, pack, prepare, empty_rows)
+    return SharedKernels(begin, take, mark, pack, prepare, listed)

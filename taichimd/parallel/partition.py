@@ -5,6 +5,7 @@ cell of the whole system: its lists find the images. So vectors between atoms, a
 those of one engine.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Any
@@ -27,12 +28,43 @@ class Part:
         members: (m,) numbers of the atoms that the process holds, own ones and those within reach, ascending.
         away: (m,) their distances from the slab, angstrom; -1 of own atoms.
         reach: angstrom from the slab within which it holds all atoms.
+        sends: of each process, numbers of the own atoms that it holds, ascending; none for this process.
+        receives: of each process, numbers of its own atoms that are held here, ascending.
     """
 
     slot: Any
     members: Any
     away: Any
     reach: float
+    sends: tuple[Any, ...]
+    receives: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Atoms that a process holds, in the order along the normal; it may continue at the other end of the cell.
+
+    Attributes:
+        first: place of the first atom in this order, which may be negative. length: number of atoms.
+        reach: see `Part`.
+        low, high: depths of the first and the last own atom, angstrom.
+    """
+
+    first: int
+    length: int
+    reach: float
+    low: float
+    high: float
+
+    def within(self, begin: int, end: int, n: int) -> list[slice]:
+        """Its parts between two places of an order of n atoms; no place comes twice."""
+        if self.length >= n:
+            return [slice(begin, end)]
+        found = [
+            slice(max(begin, self.first + turn), min(end, self.first + self.length + turn))
+            for turn in (-n, 0, n)
+        ]
+        return [one for one in found if one.start < one.stop]
 
 
 @dataclass(frozen=True)
@@ -76,50 +108,87 @@ class Slabs:
         depth = positions[:, 0] * normal[0] + positions[:, 1] * normal[1] + positions[:, 2] * normal[2]
         return depth if self.period == inf else depth - xp.floor(depth / self.period) * self.period
 
-    def part(self, positions: Any, rank: int, room: int | None, wanted: float, xp: Any) -> Part:
-        """What a process holds.
+    def stretches(
+        self, depth: Any, order: Any, rooms: Sequence[int | None], wanted: float, xp: Any
+    ) -> list[Stretch]:
+        """What each process holds.
 
         Args:
-            positions: (n, 3) of all atoms, angstrom, in the user's order.
-            rank: of the process.
-            room: how many atoms it holds; None: as many as are wanted, and a few more.
+            depth: (n,) `depth_of` all atoms. order: (n,) their numbers in its order.
+            rooms: how many atoms each process holds; None: as many as are wanted, and a few more.
             wanted: angstrom from the slab within which it needs all atoms.
             xp: NumPy or CuPy, whose arrays these are.
         """
-        n, bounds, width = self.n, self.bounds, self.width
-        depth = self.depth_of(positions, xp)
-        order = xp.argsort(depth, kind="stable" if xp is np else None)  # CuPy's is stable, whatever is said
-        slot = xp.empty(n, np.int32)
-        for p in range(self.processes):
-            begin, end = int(bounds[p]), int(bounds[p + 1])
-            slot[order[begin:end]] = xp.arange(p * width, p * width + end - begin, dtype=np.int32)
-        begin, end = int(bounds[rank]), int(bounds[rank + 1])
-        along = depth[order]
-        low, high = float(along[begin]), float(along[end - 1])
+        along, bounds = depth[order], self.bounds.tolist()
+        ends = along[xp.asarray([at for p in range(self.processes) for at in (bounds[p], bounds[p + 1] - 1)])]
+        values = ends.tolist()
+        return [
+            self._stretch(along, (bounds[p], bounds[p + 1]), (values[2 * p], values[2 * p + 1]), room, wanted, xp)
+            for p, room in enumerate(rooms)
+        ]
+
+    def _stretch(
+        self,
+        along: Any,
+        places: tuple[int, int],
+        ends: tuple[float, float],
+        room: int | None,
+        wanted: float,
+        xp: Any,
+    ) -> Stretch:
+        """What one process holds; see `stretches` and `_beside`."""
+        n, (begin, end), (low, high) = self.n, places, ends
         radii = wanted * TRIED
-        below, above = self._beside(along, (begin, end), (low, high), radii, xp)
+        below, above = self._beside(along, places, ends, radii, xp)
         counts = end - begin + below + above
         if room is None:
             at = int(np.searchsorted(TRIED, 1.0))
             room = int(counts[at] + (counts[at] - (end - begin)) // 8 + 8)
         if room >= n:
-            return Part(slot, xp.arange(n, dtype=np.int32), self._away(depth, slot, rank, low, high, xp), inf)
+            return Stretch(0, n, inf, low, high)
         fit = int(np.searchsorted(counts, room, side="right")) - 1
         first, reach = begin, 0.0
         if fit >= 0:
             size = abs(low) + abs(high) + radii[fit] + (0.0 if self.period == inf else self.period)
-            first, reach = begin - int(below[fit]), float(radii[fit] - 4.0 * np.finfo(depth.dtype).eps * size)
-        # In the order along the normal they are one stretch, which may go on at the other end of the cell.
+            first, reach = begin - int(below[fit]), float(radii[fit] - 4.0 * np.finfo(along.dtype).eps * size)
         if self.period == inf:
-            first = min(first, n - room)
-        held = xp.zeros(n, bool)
-        held[order[max(first, 0) : first + room]] = True
-        held[order[: max(first + room - n, 0)]] = True
-        if first < 0:
-            held[order[first:]] = True
-        members = xp.flatnonzero(held).astype(np.int32)
-        away = self._away(depth[members], slot[members], rank, low, high, xp)
-        return Part(slot, members, away, reach)
+            first = max(min(first, n - room), 0)
+        return Stretch(first, room, reach, low, high)
+
+    def order_of(self, depth: Any, xp: Any) -> Any:
+        """(n,) numbers of atoms, along the normal."""
+        return xp.argsort(depth, kind="stable" if xp is np else None)  # CuPy's is stable, whatever is said
+
+    def part(self, depth: Any, order: Any, held: Sequence[Stretch], rank: int, xp: Any) -> Part:
+        """What a process holds, sends and receives.
+
+        Args:
+            depth, order, xp: as for `stretches`. held: what it has found.
+            rank: of the process.
+        """
+        n, bounds, width = self.n, self.bounds.tolist(), self.width
+        slot = xp.empty(n, np.int32)
+        for p in range(self.processes):
+            begin, end = bounds[p], bounds[p + 1]
+            slot[order[begin:end]] = xp.arange(p * width, p * width + end - begin, dtype=np.int32)
+        mine = held[rank]
+
+        def numbers(stretch: Stretch, p: int) -> Any:
+            """Numbers of the atoms of process p in a stretch, ascending."""
+            parts = stretch.within(bounds[p], bounds[p + 1], n)
+            found = [order[one] for one in parts]
+            return xp.sort(xp.concatenate(found) if found else order[:0]).astype(np.int32)
+
+        nobody = xp.empty(0, np.int32)
+        others = [p != rank for p in range(self.processes)]
+        sends = tuple(numbers(held[p], rank) if other else nobody for p, other in enumerate(others))
+        receives = tuple(numbers(mine, p) if other else nobody for p, other in enumerate(others))
+        is_held = xp.zeros(n, bool)
+        for one in mine.within(0, n, n):
+            is_held[order[one]] = True
+        members = xp.flatnonzero(is_held).astype(np.int32)
+        away = self._away(depth[members], slot[members], rank, mine.low, mine.high, xp)
+        return Part(slot, members, away, mine.reach, sends, receives)
 
     def _beside(
         self, along: Any, places: tuple[int, int], ends: tuple[float, float], radii: Any, xp: Any

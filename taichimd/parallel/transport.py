@@ -1,10 +1,11 @@
-"""Ways for the arrays of a process to all others: through the host with MPI, or between GPUs with NCCL.
+"""Ways for the arrays of a process to others: through the host with MPI, or between GPUs with NCCL.
 
-Both have the same methods. `xp` is the module of arrays that `read` gives and `write` takes: NumPy, or CuPy,
+Both have the same methods. `xp` is the module of arrays that `gather` gives and `write` takes: NumPy, or CuPy,
 whose arrays stay on the GPU.
 """
 
 import os
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,19 @@ from taichimd.core.runtime import ti
 
 _DEFAULT_STREAM = 0
 """Stream of the runtime's kernels and of CuPy."""
+
+
+@dataclass(frozen=True)
+class Route:
+    """What goes where in an exchange.
+
+    Attributes:
+        sends: process, first vector of `sent` and number of vectors, of each message to another process.
+        receives: the same of messages from other processes, and of `received`.
+    """
+
+    sends: tuple[tuple[int, int, int], ...]
+    receives: tuple[tuple[int, int, int], ...]
 
 
 class HostTransport:
@@ -30,25 +44,30 @@ class HostTransport:
     def __init__(self, processes: Any, reason: str = "") -> None:
         self.xp, self._processes, self.reason = np, processes, reason
 
-    def read(self, array: Any, length: int) -> Any:
-        """A copy of an array of the device: (length, 3) of vectors, (length,) of numbers."""
-        return on_host(array)[:length]
-
     def write(self, array: Any, values: Any) -> None:
         """Fill an array of the device with values of its type and shape."""
         to_device(array, np.ascontiguousarray(values, host_like(array, 0).dtype))
 
-    def gather(self, mine: Any, everyone: Any) -> None:
-        """Fill `everyone` with the vectors `mine` of all processes, one process after the other.
-
-        One process alone has one array for both.
-        """
-        if mine is everyone:
-            return
+    def gather(self, mine: Any) -> Any:
+        """(processes length, 3) vectors `mine` of all processes, one process after the other."""
         sent = on_host(mine)
+        if self._processes.size == 1:
+            return sent
         received = np.empty((self._processes.size * len(sent), 3), sent.dtype)
         self._processes.Allgather(sent, received)
-        to_device(everyone, received)
+        return received
+
+    def exchange(self, sent: Any, received: Any, route: Route) -> None:
+        """Send stretches of one array of vectors to other processes, and fill the other array with theirs."""
+        if not route.sends:
+            return
+        ours = on_host(sent)
+        theirs = np.empty((received.shape[0], 3), ours.dtype)
+        waits = [self._processes.Irecv(theirs[first : first + n], p) for p, first, n in route.receives]
+        waits += [self._processes.Isend(ours[first : first + n], p) for p, first, n in route.sends]
+        for wait in waits:
+            wait.Wait()
+        to_device(received, theirs)
 
 
 class NcclTransport:
@@ -104,13 +123,19 @@ class NcclTransport:
     def _check(self) -> None:
         """Send a few numbers, and sort some, for which CuPy needs a compiler."""
         self.xp.argpartition(self.xp.argsort(self.xp.arange(9.0)), 3).get()
+        size, rank = self._processes.size, self._processes.rank
         vec = ti.types.vector(3, ti.f64)
-        mine, everyone = ti.ndarray(vec, 2), ti.ndarray(vec, 2 * self._processes.size)
-        mine.fill(1.0 + self._processes.rank)
-        self.gather(mine, everyone)
+        mine, received = ti.ndarray(vec, 2), ti.ndarray(vec, 2 * size)
+        mine.fill(1.0 + rank)
+        received.fill(1.0 + rank)
+        expected = np.repeat(1.0 + np.arange(size), 2)[:, None]
+        everyone = self.gather(mine).get()
+        others = [p for p in range(size) if p != rank]
+        self.exchange(
+            mine, received, Route(tuple((p, 0, 2) for p in others), tuple((p, 2 * p, 2) for p in others))
+        )
         ti.sync()
-        expected = np.repeat(1.0 + np.arange(self._processes.size), 2)
-        if not (everyone.to_numpy() == expected[:, None]).all():
+        if not ((everyone == expected).all() and (received.to_numpy() == expected).all()):
             raise RuntimeError("NCCL has delivered other numbers than were sent")
 
     def _view(self, array: Any) -> Any:
@@ -121,21 +146,39 @@ class NcclTransport:
         memory = self.xp.cuda.UnownedMemory(address, int(np.prod(shape)) * like.itemsize, (array, held))
         return self.xp.ndarray(shape, like.dtype, self.xp.cuda.MemoryPointer(memory, 0))
 
-    def read(self, array: Any, length: int) -> Any:
-        """See `HostTransport`."""
-        return self._view(array)[:length].copy()
-
     def write(self, array: Any, values: Any) -> None:
         """See `HostTransport`."""
         self._view(array)[...] = self.xp.asarray(values)
 
-    def gather(self, mine: Any, everyone: Any) -> None:
+    def gather(self, mine: Any) -> Any:
         """See `HostTransport`."""
-        if self._pair[0] is not mine or self._pair[1] is not everyone:
-            self._pair = mine, everyone, host_like(mine, 0).itemsize, address_of(mine), address_of(everyone)
+        source, held = address_of(mine)
+        like = host_like(mine, 0)
+        everyone = self.xp.empty((self._processes.size * mine.shape[0], 3), like.dtype)
+        kind = self._kind_of(like.itemsize)
+        self._all.allGather(source, everyone.data.ptr, 3 * mine.shape[0], kind, _DEFAULT_STREAM)
+        self.xp.cuda.get_current_stream().synchronize()  # `mine` may be gone before NCCL has read it
+        del held
+        return everyone
+
+    def exchange(self, sent: Any, received: Any, route: Route) -> None:
+        """See `HostTransport`."""
+        if self._pair[0] is not sent or self._pair[1] is not received:
+            self._pair = sent, received, host_like(sent, 0).itemsize, address_of(sent), address_of(received)
         _, _, itemsize, (source, _), (target, _) = self._pair
-        kind = self._nccl.NCCL_FLOAT64 if itemsize == 8 else self._nccl.NCCL_FLOAT32
-        self._all.allGather(source, target, 3 * mine.shape[0], kind, _DEFAULT_STREAM)
+        kind, size = self._kind_of(itemsize), 3 * itemsize
+        # Receives and sends of one group go at a time, in one kernel.
+        self._nccl.groupStart()
+        for p, first, n in route.receives:
+            self._all.recv(target + first * size, 3 * n, kind, p, _DEFAULT_STREAM)
+        for p, first, n in route.sends:
+            self._all.send(source + first * size, 3 * n, kind, p, _DEFAULT_STREAM)
+        self._nccl.groupEnd()
+
+    def _kind_of(self, itemsize: int) -> int:
+        """NCCL's number of the type of so many bytes."""
+        kind: int = self._nccl.NCCL_FLOAT64 if itemsize == 8 else self._nccl.NCCL_FLOAT32
+        return kind
 
 
 def transport_of(processes: Any, backend: str) -> HostTransport | NcclTransport:

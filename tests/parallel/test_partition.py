@@ -3,10 +3,18 @@
 import numpy as np
 import pytest
 
-from taichimd.parallel.partition import Slabs
+from taichimd.parallel.partition import Slabs, Stretch
 from taichimd.system.frame import make_frame
 
 pytestmark = pytest.mark.once
+
+
+def parts_of(slabs, x, room, wanted):
+    """The parts of all processes."""
+    depth = slabs.depth_of(x, np)
+    order = slabs.order_of(depth, np)
+    held = slabs.stretches(depth, order, [room] * slabs.processes, wanted, np)
+    return [slabs.part(depth, order, held, rank, np) for rank in range(slabs.processes)]
 
 
 @pytest.mark.parametrize("pbc", [[True] * 3, [True, False, True]])
@@ -23,8 +31,8 @@ def test_a_part_has_the_slab_and_all_within_its_reach(pbc, room):
     depth = x @ (normal / np.linalg.norm(normal))
     period = frame.heights[1] if pbc[1] else np.inf
     owners = []
-    for rank in range(3):
-        part = slabs.part(x, rank, room, 3.0, np)
+    parts = parts_of(slabs, x, room, 3.0)
+    for rank, part in enumerate(parts):
         own = np.flatnonzero(part.slot // slabs.width == rank)
         owners.append(own)
         apart = np.abs(depth[:, None] - depth[own])
@@ -38,11 +46,22 @@ def test_a_part_has_the_slab_and_all_within_its_reach(pbc, room):
         assert (np.diff(part.members) > 0).all()
         assert part.reach >= 3.0 if room is None else len(part.members) == room
     assert sorted(np.concatenate(owners)) == list(range(1500))
+    for p, q in np.ndindex(3, 3):
+        both = np.intersect1d(owners[p], parts[q].members) if p != q else []
+        assert list(parts[p].sends[q]) == list(both)
+        assert list(parts[q].receives[p]) == list(both)
 
 
 def test_a_part_with_room_for_all_has_all():
     x = np.random.default_rng(2).random((50, 3)) * 10.0
     frame = make_frame(np.eye(3) * 10.0, np.ones(3, bool))
-    part = Slabs.of(x, frame, 2).part(x, 0, None, 20.0, np)
+    part = parts_of(Slabs.of(x, frame, 2), x, None, 20.0)[0]
     assert list(part.members) == list(range(50))
     assert part.reach == np.inf
+    assert len(part.sends[1]) == len(part.receives[1]) == 25
+
+
+def test_a_stretch_may_continue_at_the_other_end():
+    assert Stretch(-3, 8, 1.0, 0.0, 1.0).within(0, 20, 20) == [slice(0, 5), slice(17, 20)]
+    assert Stretch(15, 8, 1.0, 0.0, 1.0).within(0, 10, 20) == [slice(0, 3)]
+    assert Stretch(0, 20, np.inf, 0.0, 1.0).within(5, 10, 20) == [slice(5, 10)]
