@@ -1,7 +1,7 @@
-"""One system on several processes: each integrates its own atoms, and sends positions to those that need them."""
+"""One system on several processes: each integrates its own atoms and sends positions to other processes."""
 
 from collections.abc import Sequence
-from math import fsum, inf
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from taichimd.neighbours.verlet_list import coincident
 from taichimd.parallel.held import Held, Whole
 from taichimd.parallel.kernels import Farthest
 from taichimd.parallel.partition import Slabs
+from taichimd.parallel.totals import totals_of
 from taichimd.parallel.transport import transport_of
 from taichimd.program import explosion
 from taichimd.program.accepted import accepted, check_system
@@ -28,13 +29,14 @@ from taichimd.program.device import Device
 from taichimd.program.ghosts import check_ghosts_do, reach_of, rows_reach
 from taichimd.program.groups import Choice
 from taichimd.program.results import NotCopied, Thermo
-from taichimd.program.totals import PIECE, stress_of
+from taichimd.program.totals import stress_of
 from taichimd.system.cell import Cells
 from taichimd.system.checks import (
     check_atoms,
     check_options,
     check_steps,
 )
+from taichimd.system.species import elements_of, kinds_of, symbols_of
 
 FASTER = 1.2
 """Largest displacement in a step that lists bear which serve until they lack a pair, over that with the lists
@@ -97,17 +99,17 @@ class ParallelEngine(NotCopied):
             raise SettingsError(f"{len(atoms)} atoms for {processes.size} processes; take fewer processes")
         self._processes, self.rank = processes, processes.rank
         self.forcefield, self.precision = forcefield, precision
-        self.n_atoms, self.symbols = len(atoms), list(atoms.symbols)
+        self.n_atoms, self.symbols = len(atoms), symbols_of(atoms.numbers)
         self.masses: Array = atoms.get_masses().astype(float)
         self.pbc = atoms.pbc.copy()
-        species = sorted(set(self.symbols))
+        species = elements_of(atoms.numbers)
         self.backend = start(backend)
         bounds = forcefield.bind(species)
         self._cells = cells = Cells([atoms.cell.array], [self.pbc])
         check_system(forcefield, atoms, cells.frame(0), precision)
         how = choose("auto", [bound.terms for bound in bounds], False, self.backend)
         tuples = tuple(by_tuple(how, bound.terms) for bound in bounds)
-        kinds = np.array([species.index(s) for s in self.symbols], np.int32)
+        kinds = kinds_of(atoms.numbers, species)
         self._baths = Baths([self.ensemble], [self.masses], cells)
         whole = Whole(
             cells, kinds, self.masses, precision, Choice(bounds, tuples, self.backend, False, None),
@@ -158,15 +160,7 @@ class ParallelEngine(NotCopied):
     def thermo(self) -> Thermo:
         """Totals at the present positions and velocities, with the bits of `Engine.thermo`."""
         self._finish(ALL)
-        own, found = self._held.columns()
-        everyone = self._processes.gather((own, found))
-        sums = None
-        if everyone is not None:
-            columns = np.empty((self.n_atoms, 11))
-            for numbers, values in everyone:
-                columns[numbers] = values
-            sums = _summed(columns)
-        sums = self._processes.bcast(sums)
+        sums = totals_of(self._held, self._processes)
         potential, kinetic, virial = sums[0], sums[1], np.array(sums[2:]).reshape(3, 3)
         temperature = 2.0 * kinetic / (self._baths.rows[0].freedom * units.KB)
         pressure = stress = None
@@ -253,7 +247,7 @@ class ParallelEngine(NotCopied):
         return count
 
     def _queue_move(self, done: int, k: int, timestep: float) -> None:
-        """Queue the first part of step k since the host looked, and what brings positions of other processes."""
+        """Queue the first part of step k since the host looked, and the exchange of positions."""
         device, held = self._device, self._held
         lists, shared, far = device.lists, held.shared, self._farthest
         far.near2 = lists.near2 if lists.near_list else self._noted**2
@@ -268,7 +262,7 @@ class ParallelEngine(NotCopied):
         )  # fmt: skip
 
     def _met(self) -> Array:
-        """(processes, 3) what processes have met, steps counted since the host looked; waits for the device."""
+        """(processes, 3) `Held.met`, with steps since the host looked; waits for the device."""
         met = self._held.met()
         met[:, 2] -= self._age
         return met
@@ -383,15 +377,3 @@ class ParallelEngine(NotCopied):
                 raise StructureError(what)
             raise explosion.exploded(self.step, what.split(";")[0], atom) from error
         raise error or TaichimdError(f"another process: {text}")
-
-
-def _summed(columns: Array) -> list[float]:
-    """Sums over atoms (n, c) as in `program.totals`: of pieces, one atom after the other, then of those."""
-    pieces = -(-len(columns) // PIECE)
-    padded = np.zeros((pieces * PIECE, columns.shape[1]))
-    padded[: len(columns)] = columns
-    of_pieces = padded.reshape(pieces, PIECE, -1)
-    total = of_pieces[:, 0].copy()
-    for k in range(1, PIECE):
-        total += of_pieces[:, k]
-    return [fsum(column) for column in total.T.tolist()]

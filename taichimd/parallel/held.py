@@ -129,6 +129,7 @@ class Held:
         self.part = slabs.part(depth, order, held, self.rank, xp)
         if fits:
             self._fill(positions, velocities)
+        self._way.trim()
         return fits
 
     def make(self) -> None:
@@ -229,7 +230,7 @@ class Held:
         return away > whole.rows_reach + self.part.reach - whole.reach
 
     def _after_lists(self) -> None:
-        """Queue what leaves rows to those atoms alone whose terms are needed, and notes places of own ones."""
+        """Queue what empties rows of atoms whose terms nobody needs, and finds places of own atoms."""
         assert self.device is not None
         lists = self.device.lists
         self.device.call(self.kernels.listed, self.state, self.shared, lists.control, lists.verlet)

@@ -1,6 +1,6 @@
 """Kernels of a step of which each process does its own atoms.
 
-    begin: half kick (two of them after the first step), drift; positions that other processes need go to `sent`
+    begin: half kick (two of them after the first step), drift; positions that others need go to `sent`
     exchange (the transport): each process sends to every other one what that one holds, and receives into
         `received`
     take: positions of the atoms of others that this process holds, from `received`
@@ -62,7 +62,9 @@ class Shared(Bundle):
     chosen: Any = ArrayField("vec", "width", "own positions when atoms were chosen, angstrom")
     sent: Any = ArrayField("vec", "out", "messages to the other processes, one after the other")
     received: Any = ArrayField("vec", "in", "messages from them")
-    sent_of: Any = ArrayField("i32", "out", "number here of the atom whose position is sent; -1: what was met")
+    sent_of: Any = ArrayField(
+        "i32", "out", "number here of the atom whose position is sent; -1: what was met"
+    )
     received_of: Any = ArrayField("i32", "in", "the same of `received`")
     ends: Any = ArrayField("i32", "processes", "where in `received` stands what a process has met; -1: own")
     told: Any = ArrayField("vec", "processes", "what each process has met, of the last exchange")
@@ -234,7 +236,9 @@ def shared_kernels(real: Any, coupling: Coupling, near_list: bool, backend: str)
     @kernel(
         types,
         atoms=Atoms.only("n", "pos"),
-        shared=Shared.only("received", "received_of", "ends", "told", "words", "n_received", "processes", "rank"),
+        shared=Shared.only(
+            "received", "received_of", "ends", "told", "words", "n_received", "processes", "rank"
+        ),
         places=Places.only("sorted_of", "listed_at"),
         control=CONTROL,
         sort=None if near_list else LOOKED_AT,
@@ -276,7 +280,12 @@ def shared_kernels(real: Any, coupling: Coupling, near_list: bool, backend: str)
                     number = ti.min(control[Control.far_atoms], atoms.n)
                 at = thread // LANES
                 while at < number:
-                    if lacks_pair(sort.order[at], thread % LANES, far.near2, atoms.pos, places.listed_at, sort) == 1:
+                    if (
+                        lacks_pair(
+                            sort.order[at], thread % LANES, far.near2, atoms.pos, places.listed_at, sort
+                        )
+                        == 1
+                    ):
                         shared.words[FAR] = 1
                     at += at_a_time
             for _ in range(1):

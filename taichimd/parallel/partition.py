@@ -42,7 +42,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Stretch:
-    """Atoms that a process holds, in the order along the normal; it may continue at the other end of the cell.
+    """Atoms that a process holds: a stretch of the order along the normal, which may begin again at its end.
 
     Attributes:
         first: place of the first atom in this order, which may be negative. length: number of atoms.
@@ -97,9 +97,15 @@ class Slabs:
         return np.arange(self.processes + 1) * self.n // self.processes
 
     @property
+    def counts(self) -> list[int]:
+        """Own atoms of each process."""
+        found: list[int] = np.diff(self.bounds).tolist()
+        return found
+
+    @property
     def width(self) -> int:
-        """Places of a process in the gathered array: of its atoms, and one more."""
-        return int(np.diff(self.bounds).max()) + 1
+        """Places of a process in gathered arrays: as many as the largest slab has atoms."""
+        return max(self.counts)
 
     def depth_of(self, positions: Any, xp: Any) -> Any:
         """(n,) angstrom along the normal, within the cell."""
@@ -114,7 +120,8 @@ class Slabs:
         """What each process holds.
 
         Args:
-            depth: (n,) `depth_of` all atoms. order: (n,) their numbers in its order.
+            depth: (n,) `depth_of` all atoms.
+            order: (n,) their numbers in its order.
             rooms: how many atoms each process holds; None: as many as are wanted, and a few more.
             wanted: angstrom from the slab within which it needs all atoms.
             xp: NumPy or CuPy, whose arrays these are.
@@ -123,7 +130,9 @@ class Slabs:
         ends = along[xp.asarray([at for p in range(self.processes) for at in (bounds[p], bounds[p + 1] - 1)])]
         values = ends.tolist()
         return [
-            self._stretch(along, (bounds[p], bounds[p + 1]), (values[2 * p], values[2 * p + 1]), room, wanted, xp)
+            self._stretch(
+                along, (bounds[p], bounds[p + 1]), (values[2 * p], values[2 * p + 1]), room, wanted, xp
+            )
             for p, room in enumerate(rooms)
         ]
 
@@ -163,8 +172,11 @@ class Slabs:
         """What a process holds, sends and receives.
 
         Args:
-            depth, order, xp: as for `stretches`. held: what it has found.
+            depth: (n,) `depth_of` all atoms.
+            order: (n,) their numbers in its order.
+            held: what `stretches` has found.
             rank: of the process.
+            xp: NumPy or CuPy, whose arrays these are.
         """
         n, bounds, width = self.n, self.bounds.tolist(), self.width
         slot = xp.empty(n, np.int32)

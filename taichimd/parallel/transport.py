@@ -1,7 +1,7 @@
 """Ways for the arrays of a process to others: through the host with MPI, or between GPUs with NCCL.
 
-Both have the same methods. `xp` is the module of arrays that `gather` gives and `write` takes: NumPy, or CuPy,
-whose arrays stay on the GPU.
+Both have the same methods. `xp` is the module of arrays that `gather` returns and `write` takes: NumPy, or
+CuPy, whose arrays stay on the GPU.
 """
 
 import os
@@ -14,6 +14,8 @@ from taichimd.core.host_copies import address_of, host_like, on_host, to_device
 from taichimd.core.printable import tell
 from taichimd.core.runtime import ti
 
+KEPT = 2**30
+"""Bytes of spare memory that CuPy may keep for its next arrays."""
 _DEFAULT_STREAM = 0
 """Stream of the runtime's kernels and of CuPy."""
 
@@ -68,6 +70,9 @@ class HostTransport:
         for wait in waits:
             wait.Wait()
         to_device(received, theirs)
+
+    def trim(self) -> None:
+        """Give spare memory back to the runtime."""
 
 
 class NcclTransport:
@@ -174,6 +179,12 @@ class NcclTransport:
         for p, first, n in route.sends:
             self._all.send(source + first * size, 3 * n, kind, p, _DEFAULT_STREAM)
         self._nccl.groupEnd()
+
+    def trim(self) -> None:
+        """See `HostTransport`."""
+        pool = self.xp.get_default_memory_pool()
+        if pool.free_bytes() > KEPT:
+            pool.free_all_blocks()
 
     def _kind_of(self, itemsize: int) -> int:
         """NCCL's number of the type of so many bytes."""
