@@ -103,6 +103,17 @@ def pytest_unconfigure(config):
         print(line)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _quick_pictures():
+    """Draw pictures once a kind."""
+    from matplotlib.figure import Figure
+    from pictures import quick
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Figure, "savefig", quick(Figure.savefig))
+        yield
+
+
 @pytest.fixture
 def call(capsys):
     """Run a command line of taichimd in this process: exit code, standard output, standard error."""

@@ -9,6 +9,7 @@ from ase.calculators.lj import LennardJones
 from fake_engine import FakeEngine, FakeForceField
 
 from taichimd.core.errors import CheckpointError, OutputError
+from taichimd.io.analysis_files import curves, draw
 from taichimd.io.checkpoint import (
     Checkpoint,
     check_same_system,
@@ -172,6 +173,24 @@ def test_thermo_without_volume_has_empty_fields(tmp_path):
     assert np.isnan(read_thermo(tmp_path / "thermo.csv")["pressure_GPa"]).all()
     plot_thermo(tmp_path / "thermo.csv", tmp_path / "thermo.png", 3, "one row, no pressure")
     assert (tmp_path / "thermo.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_pictures_of_tests_have_the_same_bytes_if_they_show_the_same(tmp_path):
+    """Tests draw a picture once a kind; its bytes tell apart what pictures of the kind show."""
+
+    def bytes_of(title="argon", label="x", y=(1.0, 2.0, 3.0), band=0.1):
+        def panel(axis):
+            curves(axis, np.arange(len(y)), {"": (np.array(y), np.full(len(y), band))}, label, "y")
+
+        draw(tmp_path / "curve.png", title, [panel])
+        return (tmp_path / "curve.png").read_bytes()
+
+    first = bytes_of()
+    assert first.startswith(b"\x89PNG")
+    assert bytes_of() == first
+    others = [bytes_of("neon"), bytes_of(label="r"), bytes_of(y=(1.0, 2.0, 3.1)), bytes_of(band=0.2)]
+    others += [bytes_of(y=(1.0, np.nan, 3.0)), bytes_of(y=(1.0,))]
+    assert len({first, *others}) == 7
 
 
 def test_thermo_is_cut_at_a_step(tmp_path):
