@@ -212,7 +212,7 @@ class Held:
             if p == self.rank:
                 ends.append(-1)
                 continue
-            here = xp.searchsorted(self.part.members, atoms).astype(np.int32)
+            here = xp.searchsorted(self.part.members, atoms).astype(np.int32) if len(atoms) else atoms
             parts += [here, xp.full(1, -1, np.int32)]
             routes.append((p, first, len(atoms) + 1))
             first += len(atoms) + 1

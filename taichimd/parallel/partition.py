@@ -189,7 +189,7 @@ class Slabs:
             """Numbers of the atoms of process p in a stretch, ascending."""
             parts = stretch.within(bounds[p], bounds[p + 1], n)
             found = [order[one] for one in parts]
-            return xp.sort(xp.concatenate(found) if found else order[:0]).astype(np.int32)
+            return xp.sort(xp.concatenate(found)).astype(np.int32) if found else nobody
 
         nobody = xp.empty(0, np.int32)
         others = [p != rank for p in range(self.processes)]

@@ -22,8 +22,8 @@ from validation import common
 from validation.several_gpus.worker import LARGE
 
 CASES = (
-    "lj-melt:0.032", "tersoff-si:0.064", "vashishta-sio2:0.041", "lj-melt:4", "vashishta-sio2:4",
-    "tersoff-si:4", "lj-melt:0.5", "vashishta-sio2:0.5", "tersoff-si:0.5", "argon:100", "tersoff:100",
+    "lj-melt:0.032", "lj-melt:4", "vashishta-sio2:4", "tersoff-si:4", "argon:100", "tersoff:100",
+    "lj-melt:0.5", "vashishta-sio2:0.5", "tersoff-si:0.5",
 )  # fmt: skip
 
 
