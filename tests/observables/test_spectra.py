@@ -80,7 +80,7 @@ def simulation():
     return Simulation(bar(), "Si.tersoff", temperature=300.0, groups=GROUPS, backend="cpu")
 
 
-def test_sums_of_the_device_are_those_of_numpy_and_a_restart_has_the_same_bits():
+def test_sums_of_the_device_are_those_of_numpy_and_a_restart_has_the_same_bits(monkeypatch):
     one = simulation()
     found, work, speed, across = observed(one), [], [], []
     flow = Between(one.engine, one.groups["left"], one.groups["right"])
@@ -131,6 +131,8 @@ def test_sums_of_the_device_are_those_of_numpy_and_a_restart_has_the_same_bits()
     k0 = np.mean([(p[0, 0]).sum() for p in plus])
     assert integral(table["J_all"], 4, 0.002) == pytest.approx(k0, rel=1e-10)
 
+    # Again in the threads of a GPU.
+    monkeypatch.setattr("taichimd.observables.samplers.spectrum.backend", lambda: "cuda")
     again = simulation()
     part = observed(again)
     again.run(14, samplers=[part])

@@ -2,7 +2,9 @@
 
 Two rings hold e.W_i and v_i of the last samples, by entries: an entry is an atom of a group. Each sample adds
 e.W_i(0) . v_i(t) and, for negative times, v_i(0) . e.W_i(t) for each lag, group and direction of v. The sums
-are fixed-point (`fixed_point`): the order of atoms and threads changes no bit.
+are fixed-point (`fixed_point`): the order of atoms and threads changes no bit. A thread adds up a piece of
+the entries: neighbouring entries on a CPU, entries one stride apart on a GPU, so that neighbouring threads
+read neighbouring numbers.
 """
 
 from collections.abc import Mapping
@@ -17,7 +19,7 @@ from numpy.typing import NDArray
 from taichimd.core.arguments import ArrayField, Bundle, Number, kernel, types_of
 from taichimd.core.errors import AnalysisError
 from taichimd.core.memory import array, require
-from taichimd.core.runtime import literals, ti
+from taichimd.core.runtime import backend, literals, ti
 from taichimd.core.saved import saved_array
 from taichimd.observables.samplers.fixed_point import DRAIN, LIMIT, PIECE, fixed
 from taichimd.program.across import WORK, Between
@@ -26,6 +28,8 @@ from taichimd.system.state import LEAST_INVERSE_MASS, Atoms, State
 
 LARGEST = 1024.0
 """Largest size of a term, eV angstrom/internal time: |W| < 100 eV, |v| < 8."""
+PIECE_ON_GPU = 16
+"""Entries of a thread on a GPU, which needs more threads than a CPU."""
 PLUS, MINUS, CONVECTIVE = 0, 1, 2
 """What is summed: t >= 0, t <= 0, and E_i v_i along the axis in the first lag."""
 
@@ -45,8 +49,11 @@ class Rings(Bundle):
     lags: Any = Number("i32", "slots of the rings")
     filled: Any = Number("i32", "slots that hold a sample, with the present one")
     slot: Any = Number("i32", "of the present sample")
-    work: Any = ArrayField("f64", "lags entries 3", "e.W of each slot and entry, eV")
-    vel: Any = ArrayField("f64", "lags entries 3", "velocities, angstrom per internal time")
+    pieces: Any = Number("i32", "threads for each lag")
+    next_piece: Any = Number("i32", "first entry of a piece over its number")
+    next_entry: Any = Number("i32", "from entry to entry of a piece")
+    work: Any = ArrayField("f64", "lags 3 entries", "e.W of each slot, component and entry, eV")
+    vel: Any = ArrayField("f64", "lags 3 entries", "velocities, angstrom per internal time")
     scale: Any = Number("f64", "by which terms are multiplied")
     limit: Any = Number("f64", "largest scaled term")
     sums: Any = ArrayField("i64", "3 lags groups 3", "PLUS, MINUS and CONVECTIVE")
@@ -62,11 +69,11 @@ def _keeping(real: Any) -> Any:
         for entry in range(of.entries):
             i = of.sorted_of[of.atom[entry]]
             v = ti.cast(atoms.vel[i], ti.f64) - of.velocity
-            at = 3 * (of.slot * of.entries + entry)
+            at = 3 * of.slot * of.entries + entry
             along = ti.cast(0.0, ti.f64)
             for c in ti.static(range(3)):
-                of.work[at + c] = ti.cast(of.virial[9 * i + 3 * of.axis + c], ti.f64)
-                of.vel[at + c] = v[c]
+                of.work[at + c * of.entries] = ti.cast(of.virial[9 * i + 3 * of.axis + c], ti.f64)
+                of.vel[at + c * of.entries] = v[c]
                 along += ti.select(of.axis == c, v[c], 0.0 * v[c])
             inverse = ti.max(ti.cast(atoms.inverse_mass[i], ti.f64), LEAST_INVERSE_MASS)
             carried = (ti.cast(of.energy[i], ti.f64) + v.dot(v) / (2 * inverse)) * along
@@ -79,7 +86,7 @@ def _keeping(real: Any) -> Any:
 
 
 @cache
-def _correlating(real: Any) -> Any:
+def _correlating(real: Any, piece: int) -> Any:
     """Kernel: add the products of the present sample with all samples of the rings."""
 
     @ti.func
@@ -91,26 +98,28 @@ def _correlating(real: Any) -> Any:
 
     @kernel(types_of(real), atoms=Atoms.only("n"), of=Rings)
     def correlate(atoms, of):
-        pieces = (of.entries + PIECE - 1) // PIECE
-        for item in range(of.filled * pieces):
-            lag = item // pieces
-            first = item % pieces * PIECE
+        for item in range(of.filled * of.pieces):
+            lag = item // of.pieces
+            first = item % of.pieces * of.next_piece
             slot = (of.slot - lag + of.lags) % of.lags
             here = of.group_of[first]
             plus, minus = ti.Vector.zero(ti.i64, 3), ti.Vector.zero(ti.i64, 3)
-            for entry in range(first, ti.min(of.entries, first + PIECE)):
-                group = of.group_of[entry]
-                if group != here:
-                    add(of, lag, here, plus, minus)
-                    here, plus, minus = group, 0 * plus, 0 * minus
-                old, new = 3 * (slot * of.entries + entry), 3 * (of.slot * of.entries + entry)
-                for c in ti.static(range(3)):
-                    p, bad_p = fixed(of.work[old + c] * of.vel[new + c], of.scale, of.limit)
-                    m, bad_m = fixed(of.vel[old + c] * of.work[new + c], of.scale, of.limit)
-                    plus[c] += p
-                    minus[c] += m
-                    if bad_p + bad_m > 0:
-                        of.overflow[0] = 1
+            for k in range(piece):
+                entry = first + k * of.next_entry
+                if entry < of.entries:
+                    group = of.group_of[entry]
+                    if group != here:
+                        add(of, lag, here, plus, minus)
+                        here, plus, minus = group, 0 * plus, 0 * minus
+                    old, new = 3 * slot * of.entries + entry, 3 * of.slot * of.entries + entry
+                    for c in ti.static(range(3)):
+                        at = c * of.entries
+                        p, bad_p = fixed(of.work[old + at] * of.vel[new + at], of.scale, of.limit)
+                        m, bad_m = fixed(of.vel[old + at] * of.work[new + at], of.scale, of.limit)
+                        plus[c] += p
+                        minus[c] += m
+                        if bad_p + bad_m > 0:
+                            of.overflow[0] = 1
             add(of, lag, here, plus, minus)
 
     return correlate
@@ -128,7 +137,8 @@ def _keeping_across(real: Any) -> Any:
     def keep_across(atoms, of, across, first, begin, end):
         for entry in range(begin, end):
             for c in ti.static(range(3)):
-                of.work[3 * (of.slot * of.entries + entry) + c] = across[3 * (first + of.atom[entry]) + c]
+                at = (3 * of.slot + c) * of.entries + entry
+                of.work[at] = across[3 * (first + of.atom[entry]) + c]
 
     return keep_across
 
@@ -193,8 +203,13 @@ class SpectrumSums:
         )
         for one in (*self._rings, self._sums, self._overflow):
             one.fill(0)
+        on_gpu = backend() == "cuda"
+        self._piece = PIECE_ON_GPU if on_gpu else PIECE
+        pieces = -(-len(atoms) // self._piece)
         self._arrays = {
-            "entries": len(atoms), "atom": self._atom, "group_of": self._group_of, "n_groups": len(groups),
+            "pieces": pieces, "next_piece": 1 if on_gpu else self._piece,
+            "next_entry": pieces if on_gpu else 1, "entries": len(atoms), "atom": self._atom,
+            "group_of": self._group_of, "n_groups": len(groups),
             "axis": axis, "lags": lags, "work": self._rings[0], "vel": self._rings[1], "scale": self._scale,
             "limit": limit, "sums": self._sums, "overflow": self._overflow,
         }  # fmt: skip
@@ -221,7 +236,7 @@ class SpectrumSums:
             for flow, begin, end in self._between:
                 flow.update()
                 _keeping_across(state.real)(state, rings, flow.work, flow.first, begin, end)
-            _correlating(state.real)(state, rings)
+            _correlating(state.real, self._piece)(state, rings)
         self.taken += 1
         self._waiting += 1
         if self._waiting == DRAIN:
@@ -254,12 +269,15 @@ class SpectrumSums:
         return self._scale
 
     def save(self) -> dict[str, NDArray[Any]]:
-        """Rings and count; the sums are taken before."""
-        work, vel = (ring.to_numpy() for ring in self._rings)
+        """Rings (slots, entries, 3) and count; the sums are taken before."""
+        shape = self._lags, 3, self._entries
+        work, vel = (ring.to_numpy().reshape(shape).swapaxes(1, 2).ravel() for ring in self._rings)
         return {"work": work, "vel": vel, "taken": np.array([self.taken])}
 
     def load(self, saved: dict[str, NDArray[Any]]) -> None:
         """Continue from what `save` gave."""
         for name, ring in zip(("work", "vel"), self._rings, strict=True):
-            ring.from_numpy(saved_array(saved, name, "f", 3 * self._lags * self._entries))
+            found = saved_array(saved, name, "f", 3 * self._lags * self._entries)
+            found = found.reshape(self._lags, self._entries, 3).swapaxes(1, 2)
+            ring.from_numpy(np.ascontiguousarray(found).ravel())
         self.taken = int(saved_array(saved, "taken", "i", 1)[0])
