@@ -75,31 +75,19 @@ def _of_bodies(atom: Any, layout: int) -> Any:
 
 
 def _of_pairs(terms: Any, term: Any, layout: int) -> Any:
-    look, pair = access(terms, term, layout), terms.pair
+    pair = terms.pair
 
-    @computed_in(term)
-    def add(
-        i, me, g: ti.template(), side: ti.template(), nu: ti.template(), limits: ti.template(),
-        sums: ti.template()
-    ):  # fmt: skip
-        rows, n, width, shift_bits = g.verlet, g.n, g.verlet.width, g.verlet.shift_bits
-        x, a = rows.pos[i], look.kind_of(rows.kind, i)
-        shared = look.read_pair(g.kept.pair_table, 0)
-        for s in range(rows.count[i]):
-            d, r2, b = look.visit(i, s, x, n, width, shift_bits, rows)
-            p = look.pair_parameters(g.kept.pair_table, shared, a, b)
-            if r2 < p.cutoff * p.cutoff:
-                if _opposite(look.neighbour_of(i, s, n, width, shift_bits, rows), me, g, side):
-                    _, w = pair.function(r2, p)
-                    for c in ti.static(range(3)):
-                        with_term(sums, 3, c, (-0.5 * w) * d[c])
+    @ti.func
+    def slope(r2, p, mine, j, g: ti.template()):
+        _, w = pair.function(r2, p)
+        return -0.5 * w
 
-    return add
+    return _of_neighbours(access(terms, term, layout), term, 0, False, slope)
 
 
 def _of_passes(terms: Any, term: Any, layout: int) -> list[Any]:
     program = terms.passes.function
-    names, count, look = program.arrays, len(program.arrays), access(terms, term, layout)
+    names, count = program.arrays, len(program.arrays)
     function = next((one.function for one in program.passes if one.kind == PAIR_FORCES), None)
     if function is None:
         return []
@@ -108,12 +96,38 @@ def _of_passes(terms: Any, term: Any, layout: int) -> list[Any]:
     def of_atom(values: Any) -> OfAtom:
         return OfAtom(**dict(zip(names, values, strict=True)))
 
+    @ti.func
+    def slope(r2, p, mine, j, g: ti.template()):
+        theirs = [ti.cast(g.own[k][j], term) for k in ti.static(range(count))]
+        r = ti.sqrt(r2)
+        _, _, to_theirs = function(r, p, of_atom(mine), of_atom(theirs))
+        return -(to_theirs / r)
+
+    return [_of_neighbours(access(terms, term, layout), term, count, True, slope)]
+
+
+def _of_neighbours(look: Any, term: Any, count: int, near: bool, slope: Any) -> Any:
+    """Function that adds `slope` times the distance vector of each neighbour on the other side.
+
+    Args:
+        look: `Access` of the terms.
+        term: type of what is computed from distances.
+        count: how many numbers of an atom the passes have stored.
+        near: whether the near list is read, else the Verlet list.
+        slope: device function `(r2, p, mine, j, g)`: dU_j/dr_ji over the vector from i to j.
+    """
+
+    @device_helper
+    def rows_of(g: Any) -> Any:
+        return g.near if near else g.verlet
+
     @computed_in(term)
     def add(
         i, me, g: ti.template(), side: ti.template(), nu: ti.template(), limits: ti.template(),
         sums: ti.template()
     ):  # fmt: skip
-        rows, n, width, shift_bits = g.near, g.n, g.near.width, g.near.shift_bits
+        rows = rows_of(g)
+        n, width, shift_bits = g.n, rows.width, rows.shift_bits
         x, a = rows.pos[i], look.kind_of(rows.kind, i)
         mine = [ti.cast(g.own[k][i], term) for k in ti.static(range(count))]
         shared = look.read_pair(g.kept.pair_table, 0)
@@ -123,13 +137,11 @@ def _of_passes(terms: Any, term: Any, layout: int) -> list[Any]:
             if r2 < p.cutoff * p.cutoff:
                 j = look.neighbour_of(i, s, n, width, shift_bits, rows)
                 if _opposite(j, me, g, side):
-                    theirs = [ti.cast(g.own[k][j], term) for k in ti.static(range(count))]
-                    r = ti.sqrt(r2)
-                    _, _, to_theirs = function(r, p, of_atom(mine), of_atom(theirs))
+                    factor = slope(r2, p, mine, j, g)
                     for c in ti.static(range(3)):
-                        with_term(sums, 3, c, -(to_theirs / r) * d[c])
+                        with_term(sums, 3, c, factor * d[c])
 
-    return [add]
+    return add
 
 
 def _of_triples(triple: Any, terms: Any, layout: int) -> Any:
