@@ -5,40 +5,32 @@
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, overload
 
 from ase import Atoms
 
 from taichimd.app.given import all_groups, baths_of_each, drawn_at, given_of_each
 from taichimd.app.loop import RunResult, Watched, check_length, run_loop
-from taichimd.app.notes import REDRAW_IN_PYTHON, of_start, of_system
 from taichimd.app.observer import Observer, Sampler
-from taichimd.app.restart import continue_clock, set_first_velocities
-from taichimd.app.saving import NOT_OF_THE_ENGINE, Account, potential_label, start_from, to_checkpoint
-from taichimd.app.simulated_system import SimulatedSystem
+from taichimd.app.saved_system import SavedSystem
+from taichimd.app.saving import potential_label
 from taichimd.core.errors import TaichimdError, TaichimdWarning
 from taichimd.core.one_of_each import one_of_each
 from taichimd.core.printable import printable
 from taichimd.ensembles.groups.given import group_baths
 from taichimd.ensembles.registry import Ensemble
-from taichimd.io.checkpoint import write_checkpoint
-from taichimd.io.structures import remarks
 from taichimd.program.batchable import called, errors_name
 from taichimd.program.results import NotCopied
 from taichimd.system.checks import require_atoms
 from taichimd.system.constraints import constrained, wholly
-from taichimd.system.groups import Groups, of_runs
-from taichimd.system.overlaps import notes_on_overlap
+from taichimd.system.groups import Groups
 
 if TYPE_CHECKING:
     from taichimd.app.live import Observations
     from taichimd.estimators.bond_history import BondRule
-    from taichimd.program.system import System
 
 
-class Simulation(SimulatedSystem):
+class Simulation(SavedSystem):
     """Molecular dynamics of one system: at constant energy, or with a thermostat, a barostat or both.
 
         >>> from ase.build import bulk
@@ -83,8 +75,6 @@ class Simulation(SimulatedSystem):
         return super().__new__(cls)
 
     instead = "use save(path) and Simulation.load(path), or begin a new one from atoms()"
-    _settings: Mapping[str, Any] = MappingProxyType({})
-    _account = Account()
 
     def __init__(
         self,
@@ -120,80 +110,6 @@ class Simulation(SimulatedSystem):
         given = potential_label(forcefield), temperature, seed, backend, decomposition
         for remark in [*of_groups, *self._begin(engine, atoms, given)]:
             warnings.warn(printable(remark), TaichimdWarning, stacklevel=2)
-
-    def _begin(self, engine: "System", atoms: Atoms, given: Sequence[Any]) -> list[str]:
-        """Take a new engine of these atoms, give it velocities, and keep what the engine does not tell."""
-        self.engine = engine
-        self._settings = settings = dict(zip(NOT_OF_THE_ENGINE, given, strict=True))
-        set_first_velocities(engine, atoms, settings["temperature"], settings["seed"])
-        self._structure = atoms.copy()
-        told = [*remarks(atoms), *of_start(atoms, REDRAW_IN_PYTHON), *notes_on_overlap(atoms)]
-        return told + of_system(atoms, engine.forcefield, engine.ensemble, self.timestep)
-
-    @classmethod
-    def load(
-        cls,
-        path: str | Path,
-        forcefield: Any = None,
-        *,
-        timestep: float | None = None,
-        ensemble: Ensemble | None = None,
-        backend: str | None = None,
-        precision: str | None = None,
-        decomposition: str | None = None,
-        groups: Mapping[str, Any] | None = None,
-        acting: Sequence[Any] | None = None,
-        trust: bool = False,
-    ) -> "Simulation":
-        """A simulation that continues from a checkpoint of `save` or `taichimd run`.
-
-        An argument that is None keeps its saved value; the continued trajectory is then bitwise identical to
-        one without interruption. If other settings reset a thermostat or barostat, a warning says so.
-
-        Args:
-            path: the checkpoint, or the folder of a run.
-            forcefield: the force field of the saved run. It is needed if that was an object. It is also
-                needed if that was Python code ("file.py:name") and `trust` is False.
-            timestep: fs.
-            ensemble: a new ensemble; `NVE()` for constant energy.
-            backend: auto, cuda or cpu.
-            precision: float64, mixed or float32.
-            decomposition: particle, tuple or auto.
-            groups: new groups of atoms, for `acting`.
-            acting: new baths of groups, whose states are reset; [] for none.
-            trust: whether the Python code that the checkpoint names may run, if its files are unchanged. Give
-                True only for checkpoints of your own.
-
-        Raises:
-            CheckpointError: the file is no checkpoint, is of a different potential, or its potential is
-                Python code that is not trusted.
-            SettingsError: an invalid value, or no potential.
-            StructureError, MissingParameterError, ParameterFileError, BackendError, CapacityError: from
-                engine and reader.
-        """
-        of_engine = {"backend": backend, "precision": precision, "decomposition": decomposition}
-        given = forcefield, ensemble, {"timestep": timestep, **of_engine}, trust, groups, acting
-        engine, settings, checkpoint, account = start_from(path, *given)
-        self = cls.from_engine(engine, timestep=settings.run.timestep)
-        self.groups = {name: of_runs(runs) for name, runs in checkpoint.groups.items()}
-        continue_clock(self, checkpoint)
-        record = settings.record()
-        self._settings, self._account = {key: record[key] for key in NOT_OF_THE_ENGINE}, account
-        return self
-
-    def save(self, path: str | Path) -> None:
-        """Write a checkpoint, from which `load` and `taichimd run --restart` continue bitwise identically.
-
-        `ase.io.read` reads a file whose name ends in checkpoint.npz. For other names give `ase.io.read` the
-        argument `format="taichimd-checkpoint"`.
-
-        Args:
-            path: the file; an existing file is replaced, completely or not at all.
-
-        Raises:
-            OutputError: it cannot be written, or positions or velocities are not finite numbers.
-        """
-        write_checkpoint(Path(path), to_checkpoint(self, self._settings, self._account))
 
     def run(
         self,

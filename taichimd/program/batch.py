@@ -171,7 +171,7 @@ class Batch(SteppedSystems):
             of_all = self.state.get(name)
             of_all[part] = own
             self.state.set(name, of_all)
-        self.device.forget(number)
+        self.device.evaluators.forget(number)
         self.baths.rows[number].stop()
         if self.baths.groups is not None:
             self.baths.groups.stop(number)

@@ -6,7 +6,7 @@ from typing import Any
 
 from taichimd.core.arguments import fit
 from taichimd.core.arrays import Array
-from taichimd.core.errors import ChargeError, EvaluationError, TaichimdError
+from taichimd.core.errors import EvaluationError, TaichimdError
 from taichimd.core.runtime import blocks_for, grid, literals, ti
 from taichimd.ensembles.bath import Baths
 from taichimd.ensembles.drives.host import Drives
@@ -16,6 +16,7 @@ from taichimd.enumerate.outputs import Outputs, outputs_for
 from taichimd.enumerate.reproducible_sum import ALL, FORCE
 from taichimd.neighbours.control import ANY_TIME, END, NONE, STEP
 from taichimd.program.evaluation import evaluation_kernels, tally_writes_forces
+from taichimd.program.evaluators import Evaluators
 from taichimd.program.groups import Choice
 from taichimd.program.steps.verlet import step_kernels
 from taichimd.program.totals import COLUMNS, Sums
@@ -44,7 +45,7 @@ class Device:
         forces_known: whether forces belong to the present positions. evaluated: whether `outputs` do.
         blown: whether the state is that of a failed step.
         listed: called whenever lists were made, before anything reads them; or None.
-        degree: see `Evaluator`.
+        evaluators: of groups with kernels of their own.
         meanwhile: called while the device does steps, or None; it must not wait for the device.
         step: number of the step of the present positions.
     """
@@ -81,14 +82,7 @@ class Device:
         self._group_outputs = tuple(outputs_for(state) for _ in groups) if variant.adds_groups else ()
         left = self._group_outputs or (Outputs(energy, state.force, virial),)
         near = self.lists.near
-        self.evaluators = [
-            bound.evaluator(state, near[k : k + bound.span], left[k : k + bound.span], choice.backend)
-            for k, bound in enumerate(choice.bounds)
-            if bound.evaluator
-        ]
-        for one in self.evaluators:
-            one.cells = self.cells
-        self.degree = next((one.degree for one in self.evaluators if one.degree), 0)
+        self.evaluators = Evaluators.of(choice, state, self.cells, near, left)
         self.forces_known = self.evaluated = self.blown = False
         self._sums = Sums(state)
         self._fused = fused
@@ -183,8 +177,7 @@ class Device:
 
     def jumped(self, jumped: bool) -> None:
         """Whether the next evaluation beside a run is of other positions than the last one."""
-        for one in self.evaluators:
-            one.jumped = jumped
+        self.evaluators.jumped(jumped)
 
     # Forces.
 
@@ -212,54 +205,23 @@ class Device:
         if self.evaluators:
             self.acted()
             self.call(self._run.cut_lists, self.system())
-        for one in self.evaluators:
-            one.step = self.step
-            one.queue(self.call, self.lists.verlet, self.lists.control, when, want)
-
-    def failures(self) -> dict[int, TaichimdError]:
-        """Wait for the device: what kernels of groups have not found, an error for each such system."""
-        return {number: error for one in self.evaluators for number, error in one.failures().items()}
-
-    def check(self) -> None:
-        """Wait for the device, and refuse what kernels of groups have not found.
-
-        Raises:
-            ChargeError: charges of a system; it says of which one.
-        """
-        for number, error in self.failures().items():
-            if isinstance(error, ChargeError):
-                error.system = number
-            raise error
-
-    def forget(self, number: int) -> None:
-        """Forget what groups with kernels of their own know of a system that is put elsewhere."""
-        for one in self.evaluators:
-            one.forget(number)
+            self.evaluators.queue(self.call, self.lists.verlet, self.lists.control, self.step, when, want)
 
     def terms(self) -> list[dict[str, float]]:
         """For each system the energies (eV) of the terms of groups with kernels of their own."""
         if self.evaluators:
             self.need_outputs()
-        found: list[dict[str, float]] = [{} for _ in self.state.parts]
-        for one in self.evaluators:
-            for own, terms in zip(found, one.terms() or found, strict=True):
-                own |= terms
-        return found
+        return self.evaluators.terms(len(self.state.parts))
 
     def atom_values(self) -> dict[str, Any]:
         """Values of atoms of groups with kernels of their own, of all systems at their present positions."""
         if self.evaluators:
             self.need_outputs()
-        return {name: value for one in self.evaluators for name, value in one.atom_values().items()}
-
-    def charge_iterations(self) -> list[int] | None:
-        """Iterations of the last charge equilibration of each system; None without charges."""
-        found = (one.charge_iterations() for one in self.evaluators)
-        return next((numbers for numbers in found if numbers is not None), None)
+        return self.evaluators.atom_values()
 
     def statistics(self) -> dict[str, Any]:
         """Figures for reports, of lists and of groups with kernels of their own."""
-        own = {name: value for one in self.evaluators for name, value in one.statistics().items()}
+        own = self.evaluators.statistics()
         return {**self.lists.statistics(), "steps_per_call": self.unroll, **own}
 
     def system(self) -> SystemTables:
@@ -276,7 +238,7 @@ class Device:
             self.renew()
             self.queue_forces(want=want)
             seen = self.lists.look()
-            self.check()
+            self.evaluators.check()
             if not seen.rebuild:
                 break
         self.jumped(False)
@@ -321,8 +283,7 @@ class Device:
             CapacityError: it does not fit the memory.
         """
         self.need_outputs()
-        found = (one.bonds(self.call, self.lists.verlet) for one in self.evaluators)
-        return next((table for table in found if table is not None), None)
+        return self.evaluators.bonds(self.call, self.lists.verlet)
 
     def measure_drives(self) -> None:
         """Queue energies of drives, and forces on them, of the present positions."""
@@ -333,7 +294,7 @@ class Device:
 
     def begin(self, timestep: float) -> None:
         """A run with this time step begins: evaluators that depend on the time take it."""
-        if any([one.begin(timestep) for one in self.evaluators]):
+        if self.evaluators.begin(timestep):
             self.forces_known = self.evaluated = False
 
     def steps(
@@ -345,8 +306,7 @@ class Device:
         array, and `failures`; then it brings lists up to date by `renew`.
         """
         lists, to_do, done = self.lists, number - 1, 0
-        for one in self.evaluators:
-            one.plan(first, number)
+        self.evaluators.plan(first, number)
         self.call(self._run.open_step, self.system(), to_do, first, timestep)
         self.forces_known = self.evaluated = False
         self.acted()
@@ -366,7 +326,7 @@ class Device:
                 yield step, NONE, {}
                 raise
             seen = lists.look()
-            failed = self.failures()
+            failed = self.evaluators.failures()
             if calls:
                 self.acted()
                 lists.count(seen.done - done)

@@ -154,7 +154,7 @@ class Recorder:
             systems.evaluate()
             systems.row_room.queue(len(self._on_device))
             self._on_device.append(
-                Row(systems.step, dict(systems.stopped), systems.device.charge_iterations(), [])
+                Row(systems.step, dict(systems.stopped), systems.device.evaluators.charge_iterations(), [])
             )
         self._on_device[-1].reports.append(report)
 

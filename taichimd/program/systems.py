@@ -256,7 +256,7 @@ class Systems(NotCopied):
     def charge_iterations(self, number: int) -> int | None:
         """Iterations of the last charge equilibration of a system; None without charges."""
         found = (
-            self.seen("charge iterations", self.device.charge_iterations)
+            self.seen("charge iterations", self.device.evaluators.charge_iterations)
             if self.shown is None
             else self.shown.charge_iterations
         )

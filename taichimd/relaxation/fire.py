@@ -163,7 +163,7 @@ class Fire:
                 self._plan()
                 self._move()
             lists.look()
-            device.check()
+            device.evaluators.check()
             looks = self._look(self._device.sums("totals"))
             lists.count(int(self.steps.max()) - before)
             # A near list that does not fit its rows lets nothing happen.
@@ -176,7 +176,7 @@ class Fire:
             device.settle()
             device.queue_forces()
             seen = device.lists.look()
-            device.check()
+            device.evaluators.check()
             if not seen.rebuild:
                 break
         totals = self._device.sums("totals")

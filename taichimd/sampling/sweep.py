@@ -172,7 +172,7 @@ class Group:
         self._tell("factors", [factor for _, factor in trials])
         self._propose(self.kernels.scale)
         systems.set_cells(dict(enumerate(after)))
-        degree, known = systems.device.degree, [homogeneous for _, homogeneous in running]
+        degree, known = systems.device.evaluators.degree, [homogeneous for _, homogeneous in running]
         for k, (_, factor) in enumerate(trials):
             part = known[k]
             known[k] = part * _power(factor, degree) if degree and part is not None else None
