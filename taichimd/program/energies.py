@@ -26,7 +26,8 @@ def energies_of(device: Device, known: Sequence[float | None] | None = None) -> 
     of_all = None not in known
     device.finish(REST if of_all else ENERGY)
     cheaper = [one for one in device.evaluators if one.energy_costs_less]
-    rest = [device.potentials(), *(one.energies() for one in cheaper if not one.degree)]
+    alike = [one.energies() for one in cheaper if not one.degree]
+    rest: list[Sequence[float | None]] = [device.potentials(), *alike]
     same = [] if of_all else [one.energies() for one in cheaper if one.degree]
     found: list[Energy | None] = []
     for k, homogeneous in enumerate(known):
