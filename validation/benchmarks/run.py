@@ -18,8 +18,9 @@ from typing import Any
 
 from validation import common
 from validation.benchmarks import roofline
-from validation.benchmarks.lammps_timer import CAVEAT, LammpsTimer
+from validation.benchmarks.lammps_timer import CAVEAT, lammps_timer
 from validation.benchmarks.systems import CASES
+from validation.stopwatch import Stopwatch
 
 ANCHORS = Path(__file__).with_name("anchors.json")
 
@@ -129,12 +130,12 @@ def time_ours_and_theirs(
     ours(options.settle)
     # A first guess from a short run, a second from one long enough to hold a rebuild or two.
     n_steps = steps_for(options.seconds, ours, ours(20) / 20)
-    timers: dict[str, LammpsTimer] = {}
+    timers: dict[str, Stopwatch] = {}
     try:
         if threads:
-            timers["lammps -sf omp"] = LammpsTimer(name, n_atoms, threads, omp=True)
+            timers["lammps -sf omp"] = lammps_timer(name, n_atoms, threads, omp=True)
             if not options.no_serial:
-                timers["lammps serial"] = LammpsTimer(name, n_atoms, 1, omp=False)
+                timers["lammps serial"] = lammps_timer(name, n_atoms, 1, omp=False)
         for timer in timers.values():
             timer.seconds(options.settle)
         before = engine.statistics()

