@@ -6,6 +6,7 @@
 The arrays are in the layouts that phonopy (`set_force_constants`), phono3py and kALDo take.
 """
 
+import math
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
@@ -22,6 +23,9 @@ from taichimd.io.files import write_atomically
 
 AT_ONCE = 200_000
 """Atoms of displaced structures in one launch, about."""
+ENTRIES = 2**30 // 125
+"""Atoms of a launch times its structures: a list entry of 31 bits has the number of an atom and an image of
+one of the structures, up to two cells away."""
 
 
 def forces_of(structures: Sequence[Atoms], potential: Any, **settings: Any) -> Array:
@@ -32,7 +36,8 @@ def forces_of(structures: Sequence[Atoms], potential: Any, **settings: Any) -> A
         potential: as of `evaluate_many`.
         **settings: as of `evaluate_many`.
     """
-    each = max(1, AT_ONCE // len(structures[0]))
+    n = len(structures[0])
+    each = max(1, min(AT_ONCE // n, math.isqrt(ENTRIES // n)))
     found = []
     for first in range(0, len(structures), each):
         found += [

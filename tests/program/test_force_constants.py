@@ -6,6 +6,7 @@ from ase.build import bulk
 
 from taichimd import evaluate_many, second_order, third_order, write_force_constants
 from taichimd.core.errors import SettingsError
+from taichimd.force_constants import forces_of
 
 pytestmark = pytest.mark.once
 
@@ -48,3 +49,21 @@ def test_second_and_third_order_are_derivatives_of_forces(tmp_path):
         second_order(atoms, "Si.sw", of=[9])
     with pytest.raises(SettingsError, match="expected a displacement above 0"):
         second_order(atoms, "Si.sw", step=0.0)
+
+
+def test_launches_leave_room_for_atoms_and_images_in_list_entries(monkeypatch):
+    launches = []
+
+    class Found:
+        forces = np.zeros((64, 3))
+
+    def evaluate(structures, potential):
+        launches.append(len(structures))
+        return [Found] * len(structures)
+
+    monkeypatch.setattr("taichimd.force_constants.evaluate_many", evaluate)
+    found = forces_of([bulk("Si", cubic=True).repeat(2)] * 1000, "Si.sw")
+    assert found.shape == (1000, 64, 3)
+    images = 5**3  # up to two cells away
+    assert all(n * 64 * n * images <= 2**30 for n in launches)
+    assert sum(launches) == 1000
