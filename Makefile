@@ -6,7 +6,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # Tests run under the runtime that compiles faster, where it can be installed (tests/conftest.py).
-PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
+# They keep what Python compiles, for their own processes and for the next command.
+PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 .PHONY: demo test test-long test-taichi mutations lint types wheel docs docs-links clean
 

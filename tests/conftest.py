@@ -1,6 +1,7 @@
 """Fixtures that several test files share, how kernels are compiled in tests, and which tests a run has."""
 
 import functools
+import gc
 import importlib.util
 import os
 import shutil
@@ -58,6 +59,12 @@ def pytest_collection_modifyitems(items):
         if mark is not None and mark.args != (runtime.NAME,):
             item.add_marker(pytest.mark.skip(reason=f"is of the runtime {mark.args[0]}"))
     items.sort(key=lambda item: item.get_closest_marker("first") is None)
+
+
+def pytest_collection_finish():
+    """Let the garbage collector pass over what stays until the end: modules and tests."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_runtest_setup(item):

@@ -3,6 +3,7 @@
 Device functions are inlined, and for each call both runtimes find and tokenise the function's source again,
 and word, for every node, where in the source it stands, should an error have to say so. quadrants also traces
 each kernel twice, to see first which fields of dataclasses it uses. What is found stays the same.
+Both runtimes also put the whole Python stack into words for each array that is made; here they do not.
 """
 
 import inspect
@@ -34,6 +35,9 @@ def keep_lookups(runtime: str) -> None:
         _keep_wrapped(kernels)
         context, words = utils.ASTTransformerContext, "get_pos_info"
     setattr(context, words, _kept_positions(getattr(context, words)))
+    for name in ("_ndarray", "matrix"):
+        arrays: Any = import_module(f"{runtime}.lang.{name}")
+        arrays.get_traceback = str
 
 
 def uses_no_structs(kernel: Any, key: Any) -> set[str] | None:

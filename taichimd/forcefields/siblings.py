@@ -61,8 +61,8 @@ def siblings(folder: Path) -> Iterator[None]:
     finally:
         sys.path[:], sys.path_hooks[:], sys.dont_write_bytecode = path, hooks, writes
         _forget_finders(folder)
-        own = {name for name in sys.modules if _top_lies_in(folder, name)}
-        for name in own - (before - set(hidden)):
+        own = [name for name in set(sys.modules) - (before - set(hidden)) if _top_lies_in(folder, name)]
+        for name in own:
             del sys.modules[name]
         sys.modules.update(hidden)
 

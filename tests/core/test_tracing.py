@@ -5,6 +5,7 @@ import importlib.util
 import inspect
 import linecache
 import textwrap
+import traceback
 from types import SimpleNamespace
 
 import pytest
@@ -168,3 +169,14 @@ def test_ensembles_share_the_kernels_that_do_not_know_them():
             for other, its in zip(made, groups, strict=True):
                 assert (getattr(one, kind) is getattr(other, kind)) == (group == its)
     assert len({id(one.steps) for one in made}) == len(made)
+
+
+def test_arrays_are_made_without_a_look_at_the_stack(monkeypatch):
+    runtime.start("cpu")
+
+    def look(*of):
+        raise AssertionError("the stack is put into words")
+
+    monkeypatch.setattr(traceback, "extract_stack", look)
+    for kind in (ti.f64, ti.types.vector(3, ti.f64), ti.types.matrix(3, 3, ti.f64)):
+        assert len(ti.ndarray(kind, 2).to_numpy()) == 2

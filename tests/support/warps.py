@@ -11,6 +11,7 @@ each thread its share, `ti.atomic_add` takes array and place, and an assigned na
 import ast
 import contextlib
 import copy
+import functools
 import importlib
 import importlib.abc
 import importlib.machinery
@@ -19,6 +20,7 @@ import struct
 import sys
 import threading
 import types
+from pathlib import Path
 from unittest.mock import MagicMock
 
 import numpy as np
@@ -244,9 +246,13 @@ class _Rewritten(ast.NodeTransformer):
 class _Loader(importlib.machinery.SourceFileLoader):
     def get_code(self, fullname):
         """Of the rewritten source, and never from a file of compiled code."""
-        path = self.get_filename(fullname)
-        tree = ast.fix_missing_locations(_Rewritten().visit(ast.parse(self.get_data(path))))
-        return compile(tree, path, "exec", dont_inherit=True)
+        return _compiled(self.get_filename(fullname))
+
+
+@functools.cache
+def _compiled(path):
+    tree = ast.fix_missing_locations(_Rewritten().visit(ast.parse(Path(path).read_bytes())))
+    return compile(tree, path, "exec", dont_inherit=True)
 
 
 class _Finder(importlib.abc.MetaPathFinder):
