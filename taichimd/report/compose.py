@@ -83,7 +83,8 @@ class _Views:
             return paragraph(f"No 3D view: {error}.")
         self.drawn += 1
         hint = "Drag turns the atoms, the wheel zooms, Play shows the frames. Atoms are inside the cell."
-        return section("Atoms", view.view(shown, self.drawn), paragraph(hint), level=3)
+        hints = [paragraph(hint)] * view.has_library()
+        return section("Atoms", view.view(shown, self.drawn), *hints, level=3)
 
 
 def _comparison(parts: Sequence[Part]) -> Html:

@@ -112,8 +112,8 @@ def chain_part(name: str, folder: Path, report: Mapping[str, Any]) -> Part:
     part.keys = ["metropolis1953", *tempered, "white1997", "chodera2007"]
     exchanges = f"Neighbouring temperatures exchanged configurations{cite(tempered)}. " * bool(tempered)
     part.method = (
-        f"A system of {atoms_words(report)} was sampled at {held} by Metropolis Monte Carlo"
-        f"{cite(['metropolis1953'])} with {program_of(part)}. {exchanges}{of_potential} "
+        f"Metropolis Monte Carlo{cite(['metropolis1953'])} at {held} was done with {program_of(part)} for "
+        f"{atoms_words(report)}. {exchanges}{of_potential} "
         f"The start of production was found by MSER{cite(['white1997'])}, and errors are standard errors "
         f"from the autocorrelation of the series{cite(['chodera2007'])}."
     )

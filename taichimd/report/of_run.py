@@ -88,7 +88,7 @@ def run_part(name: str, folder: Path, report: Mapping[str, Any]) -> Part:
     part.potentials, of_potential = potential_cited(potential)
     part.keys = keys + ["white1997", "chodera2007"] * bool(part.results) + _observed_keys(settings)
     part.method = (
-        f"Molecular dynamics of {atoms_words(report)} was done with {program_of(part)}. {of_potential} "
+        f"Molecular dynamics was done with {program_of(part)} for {atoms_words(report)}. {of_potential} "
         f"{' '.join(filter(None, [sentences, of_groups, of_drives, averages_method(part.results)]))}"
     ).strip()
     return part

@@ -29,15 +29,17 @@ th, td { text-align: left; vertical-align: top; padding: .3rem .7rem; border-bot
 th { font-weight: 600; background: var(--soft); }
 td.number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
 pre, code { font: .85rem/1.45 ui-monospace, monospace; background: var(--soft); }
-pre { padding: .7rem; overflow-x: auto; border-radius: 4px; }
+pre { padding: .7rem; border-radius: 4px; white-space: pre-wrap; overflow-wrap: anywhere; }
 code { padding: .1rem .25rem; overflow-wrap: anywhere; }
+td:first-child code, .passed, .failed, .not-run { white-space: nowrap; }
+tr > :nth-child(2):nth-last-child(n+4) { min-width: 11rem; }
 img { max-width: 100%; height: auto; background: #fff; }
 figure { margin: 1rem 0; }
 figcaption { font-size: .9rem; color: var(--none); }
 .passed { color: var(--good); }
 .failed { color: var(--bad); font-weight: 700; }
 .not-run { color: var(--none); }
-@media print { body { max-width: none; } pre { white-space: pre-wrap; } }
+@media print { body { max-width: none; } }
 """
 
 

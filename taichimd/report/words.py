@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from taichimd.core.printable import counted
 from taichimd.ensembles.drives.given import GroupDrive
 from taichimd.ensembles.groups.given import GroupBath
 from taichimd.ensembles.groups.source import Source
@@ -82,12 +83,14 @@ def length_words(settings: Mapping[str, Any], steps: int) -> str:
 
 
 def atoms_words(report: Mapping[str, Any]) -> str:
-    """Number and formula of the atoms."""
+    """Number and formula of the atoms, as in "216 atoms of Si"."""
     from ase.formula import Formula
 
     formula = Formula(str(report.get("formula", ""))).reduce()[0].format("hill")
     fixed = report.get("n_fixed") or 0
-    return f"{report['n_atoms']:,} atoms, {formula}" + (f", {fixed:,} of them fixed" if fixed else "")
+    return f"{counted(report['n_atoms'], 'atom')} of {formula}" + (
+        f", {fixed:,} of them fixed" if fixed else ""
+    )
 
 
 def dynamics_method(

@@ -2,6 +2,7 @@
 
 from math import inf, isfinite
 
+from taichimd.core.printable import counted
 from taichimd.program.check import TOLERANCE, check_forcefield
 from taichimd.program.check import Check as Report
 from taichimd.program.ends import JUMP
@@ -37,7 +38,7 @@ def findings_of(report: Report) -> Findings:
         max(report.ends, key=lambda end: _size(getattr(end, name)), default=None)
         for name in ("energy", "slope")
     )
-    of = f"{report.clusters} clusters"
+    of = counted(report.clusters, "cluster")
     return {
         "cluster-forces": Found(report.force_error, of),
         "cluster-virial": Found(report.virial_error, of),

@@ -7,6 +7,7 @@ import numpy as np
 from ase import Atoms
 
 from taichimd.core.arrays import Array
+from taichimd.core.printable import counted
 from taichimd.program.engine import Engine
 from taichimd.system.velocities import set_temperature
 from taichimd.validation.case import Case
@@ -71,7 +72,7 @@ def heat_current(case: Case) -> Findings:
         engine.set_state(velocities=ball.get_velocities())
         slope, current = identity(engine, ball.get_masses())
         errors.append(float(np.linalg.norm(current - slope) / np.linalg.norm(slope)))
-    told = f"{len(errors)} clusters of {len(ball)} atoms at {2.0 * case.kelvin:.0f} K"
+    told = f"{counted(len(errors), 'cluster')} of {len(ball)} atoms at {2.0 * case.kelvin:.0f} K"
     return {"heat-current": Found(max(errors), told, data={"errors": errors})}
 
 

@@ -109,9 +109,9 @@ def threads(case: Case) -> Findings:
     first = runs[counts[0]] if runtime.backend() == "cuda" else here(case, last)
     found = sum(separation(first, one)["differing_numbers"][-1] for one in runs.values())
     own = os.environ.get("TAICHIMD_THREADS") or os.cpu_count()
-    beside = "" if runtime.backend() == "cuda" else f" beside {own} here"
+    beside = "" if runtime.backend() == "cuda" else f", beside {own} here"
     return {
-        "threads": Found(float(found), f"processes with {' and '.join(counts)} threads{beside}; {last} steps")
+        "threads": Found(float(found), f"threads of a process: {' and '.join(counts)}{beside}; {last} steps")
     }
 
 

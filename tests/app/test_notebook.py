@@ -42,7 +42,7 @@ def test_values_with_units_are_rows_and_names_are_escaped(fake):  # noqa: F811
     shown = simulation._repr_html_()
     assert isinstance(shown, Html)
     assert "<script>" not in shown
-    assert "8 atoms, Si, &lt;script&gt;" in shown
+    assert "8 atoms of Si, &lt;script&gt;" in shown
     assert f">{simulation.thermo().temperature:.1f} K</td>" in shown.replace("\n", "")
     assert ">0 to 20</td>" in result._repr_html_().replace("\n", "")
     assert shown == simulation_html(simulation)
@@ -139,7 +139,7 @@ def test_a_notebook_runs_and_shows_itself(tmp_path):
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in CELLS])
     nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": tmp_path}}).execute()
     _, simulation, run, table, last = (cell.outputs for cell in notebook.cells)
-    assert "64 atoms, Si, Si.sw" in simulation[-1].data["text/html"]
+    assert "64 atoms of Si, Si.sw" in simulation[-1].data["text/html"]
     lines = [one for one in run if one.output_type == "display_data"]
     assert len(lines) == 1, "progress is one output, not one for each text"
     assert "20,000/20,000 steps (100%)" in lines[0].data["text/html"]

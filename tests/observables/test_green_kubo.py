@@ -328,5 +328,5 @@ def test_a_plateau_and_stacie_that_differ_are_reported():
 
 def test_without_stacie_one_line_says_so(monkeypatch):
     monkeypatch.setitem(sys.modules, "stacie", None)
-    with pytest.raises(SettingsError, match=r"pip install 'taichimd\[stacie\]', or leave --stacie out"):
+    with pytest.raises(SettingsError, match=r"pip install '\.\[stacie\]', or leave --stacie out"):
         check_stacie()
