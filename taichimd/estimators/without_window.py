@@ -38,8 +38,8 @@ def check_stacie() -> None:
         import stacie  # noqa: F401
     except ImportError:
         raise SettingsError(
-            "stacie: the package is not installed; in the checkout: pip install '.[stacie]', or leave --stacie "
-            "out"
+            "stacie: the package is not installed; in the checkout: pip install '.[stacie]', or leave "
+            "--stacie out"
         ) from None
 
 
