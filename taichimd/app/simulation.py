@@ -5,6 +5,7 @@
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from inspect import Signature, signature
 from typing import TYPE_CHECKING, Any, overload
 
 from ase import Atoms
@@ -110,6 +111,9 @@ class Simulation(SavedSystem):
         given = potential_label(forcefield), temperature, seed, backend, decomposition
         for remark in [*of_groups, *self._begin(engine, atoms, given)]:
             warnings.warn(printable(remark), TaichimdWarning, stacklevel=2)
+
+    # Help and notebooks show these arguments, not those of `__new__`.
+    __signature__ = Signature(list(signature(__init__).parameters.values())[1:])
 
     def run(
         self,

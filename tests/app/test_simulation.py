@@ -1,3 +1,4 @@
+import inspect
 import os
 import signal
 import warnings
@@ -34,6 +35,15 @@ class Recorder(Observer):
 
     def tick(self, simulation):
         self.ticks += 1
+
+
+def test_help_shows_the_arguments():
+    assert list(inspect.signature(Simulation).parameters)[:4] == [
+        "atoms",
+        "forcefield",
+        "timestep",
+        "temperature",
+    ]
 
 
 def test_velocities_have_the_temperature_and_no_momentum():
