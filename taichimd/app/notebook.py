@@ -10,6 +10,7 @@ from ase.formula import Formula
 
 from taichimd.core.errors import OutputError, TaichimdError
 from taichimd.core.markup import Html, element, facts, figure_picture, joined, table
+from taichimd.core.printable import counted
 from taichimd.io.plots import thermo_figure, title_of
 from taichimd.io.thermo import read_thermo
 
@@ -21,7 +22,7 @@ def name_of(simulation: Any) -> str:
     """Number of atoms, formula and potential."""
     engine = simulation.engine
     formula = Formula.from_list(engine.symbols).reduce()[0].format("hill")
-    return f"{len(engine.symbols):,} atoms, {formula}, {engine.forcefield.name}"
+    return f"{counted(len(engine.symbols), 'atom')} of {formula}, {engine.forcefield.name}"
 
 
 def simulation_html(simulation: Any) -> Html:

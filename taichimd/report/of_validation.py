@@ -9,7 +9,7 @@ from taichimd.report.citations import OF_PROGRAM
 from taichimd.report.of_run import program_of
 from taichimd.report.part import Part
 
-_COLUMNS = ["check", "question", "status", "value", "limit", "note"]
+_COLUMNS = ["check", "status", "question", "value", "limit", "note"]
 
 
 def validation_part(name: str, folder: Path, report: Mapping[str, Any]) -> Part:
@@ -40,8 +40,8 @@ def validation_part(name: str, folder: Path, report: Mapping[str, Any]) -> Part:
         rows = [
             [
                 check["name"],
-                check.get("question", ""),
                 check["status"],
+                check.get("question", ""),
                 _number(check.get("value"), check.get("unit")),
                 _number(check.get("limit"), check.get("unit")),
                 check.get("detail") or "",

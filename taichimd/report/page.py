@@ -32,7 +32,7 @@ pre, code { font: .85rem/1.45 ui-monospace, monospace; background: var(--soft); 
 pre { padding: .7rem; border-radius: 4px; white-space: pre-wrap; overflow-wrap: anywhere; }
 code { padding: .1rem .25rem; overflow-wrap: anywhere; }
 td:first-child code, .passed, .failed, .not-run { white-space: nowrap; }
-tr > :nth-child(2):nth-last-child(n+4) { min-width: 11rem; }
+.question { min-width: 11rem; }
 img { max-width: 100%; height: auto; background: #fff; }
 figure { margin: 1rem 0; }
 figcaption { font-size: .9rem; color: var(--none); }

@@ -60,13 +60,20 @@ def _overview(certificates: Sequence[Certificate]) -> Html:
 
 def _of_one(one: Certificate, number: int) -> Html:
     rows = [
-        (element("code", row.name), row.question, _marked(row.status), row.number, row.allowed, row.detail)
+        (
+            element("code", row.name),
+            _marked(row.status),
+            element("div", row.question, class_="question"),
+            row.number,
+            row.allowed,
+            row.detail,
+        )
         for row in one.outcomes
     ]
     parts: list[Any] = [
         paragraph(element("b", one.verdict)),
         facts(_potential(one)),
-        table(("check", "question", "", "value", "limit", "note"), rows, (3, 4)),
+        table(("check", "", "question", "value", "limit", "note"), rows, (3, 4)),
     ]
     if (figure := limits_figure(one.outcomes)) is not None:
         told = "Each value over its limit; a point right of the line at 1 has failed."
