@@ -132,7 +132,7 @@ def test_a_validation_has_its_checks(tmp_path):
     (tmp_path / "validation.json").write_text(json.dumps(report))
     (part,) = parts_of(tmp_path / "validation.json")
     assert part.status == "1 failed"
-    assert part.tables[0][2] == [["forces", "Are they right?", "failed", "0.25", "1e-06", ""]]
+    assert part.tables[0][2] == [["forces", "failed", "Are they right?", "0.25", "1e-06", ""]]
     assert "<td>failed</td>" in report_page([part]).replace("\n", "")
 
 
