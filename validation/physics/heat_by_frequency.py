@@ -7,7 +7,7 @@ ballistic G(w) from which mean free paths follow), `silicon-long` (NEMD of 25, 5
 through 1/kappa against 1/L), `graphene` (HNEMD, 300 K, parts in and out of the plane), `silica` (glass of
 3,000 atoms quenched from the melt, HNEMD, quantum correction), `stillinger-weber` (silicon, HNEMD, 1,000 K,
 for `lattice_kappa`), `speed` (HNEMD of 64,000 atoms of silicon with and without spectrum). Each case writes
-`heat_CASE.json` and a picture. `silicon` uses `heat_silicon-short.json` if this file is there.
+`heat_CASE.json` (with _ for -) and a picture. `silicon` uses `heat_silicon_short.json` if this file is there.
 """
 
 import argparse
@@ -82,7 +82,7 @@ def main() -> None:
     parser.add_argument("--cells", type=int, help="other repetitions across the heat flow, for a trial")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    out = options.out or common.RESULTS / f"heat_{options.case}.json"
+    out = options.out or common.RESULTS / f"heat_{options.case.replace('-', '_')}.json"
     common.check_commit(out)
 
     begin = time.monotonic()
@@ -98,7 +98,7 @@ def main() -> None:
         found, settings, pace = run(atoms, options)
         report |= facts(found, settings, pace)
         if options.case == "silicon":
-            report |= paths_of_short(found, out.with_name("heat_silicon-short.json"))
+            report |= paths_of_short(found, out.with_name("heat_silicon_short.json"))
         plot(report, out.with_suffix(".png"))
     report["seconds"] = time.monotonic() - begin
     common.write_json(out, report)

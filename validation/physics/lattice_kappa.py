@@ -68,7 +68,7 @@ def main() -> None:
         report["kappa_W_per_mK"][mesh] = float(np.ravel(found.kappa)[:3].mean())
         report["seconds"][mesh] = time.monotonic() - begin
     report |= by_frequency(found)
-    other = options.out.with_name("heat_stillinger-weber.json")
+    other = options.out.with_name("heat_stillinger_weber.json")
     driven = json.loads(other.read_text()) if other.is_file() else None
     if driven is not None:
         report["hnemd_W_per_mK"] = driven["kappa_W_per_mK"]
