@@ -18,6 +18,9 @@ os.environ.setdefault("TAICHIMD_QUICK_COMPILE", "1")
 # So is the runtime that compiles faster; TAICHIMD_RUNTIME=taichi runs tests under the other one.
 if importlib.util.find_spec("quadrants"):
     os.environ.setdefault("TAICHIMD_RUNTIME", "quadrants")
+# All that one command of CI compiles is there for the next: by default the runtimes keep 100 MB of kernels.
+for runtime in ("QD", "TI"):
+    os.environ.setdefault(f"{runtime}_OFFLINE_CACHE_MAX_SIZE_OF_FILES", str(2**29))
 # A shell starts what it sends to the background with Ctrl-C ignored; some tests press it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 # The same examples in every run: what fails here fails there.

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from ase import units
 from ase.build import bulk
-from bits import here, of_other_runtime
+from bits import elsewhere, here
 
 from taichimd import Batch, LennardJones, Simulation, TaichiMD, testing
 from taichimd.core.errors import TaichimdWarning
@@ -236,4 +236,4 @@ def test_a_simulation_goes_on_from_its_checkpoint(eam, tmp_path):
 
 @pytest.mark.long
 def test_another_runtime_and_one_thread_have_the_same_bits():
-    assert of_other_runtime(["eam"])["eam"] == here("eam")
+    assert elsewhere("eam") == here("eam")

@@ -7,7 +7,7 @@ import ase.io
 import numpy as np
 import pytest
 from ase import units
-from bits import here, of_other_runtime
+from bits import elsewhere, here
 from edip_files import alloy, edip_file
 from ghost_atoms import ghosts
 from whole_path import assert_bits_of_pieces_and_batches, assert_steps_under_lammps
@@ -145,4 +145,4 @@ def test_it_pickles(edip):
 
 @pytest.mark.long
 def test_another_runtime_and_one_thread_have_the_same_bits():
-    assert of_other_runtime(["edip"])["edip"] == here("edip")
+    assert elsewhere("edip") == here("edip")
