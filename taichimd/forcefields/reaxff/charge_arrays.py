@@ -59,6 +59,7 @@ def soft_arrays(model: Model, state: State) -> Soft:
         radii=on_device(model.radii),
         count=ti.ndarray(ti.i32, n),
         diagonal=ti.ndarray(ti.f64, n),
+        size=ti.ndarray(ti.f64, n),
         reference=ti.ndarray(ti.f64, n),
         given=on_device(np.concatenate(references)),
         left=ti.ndarray(both, n),

@@ -46,11 +46,14 @@ class FactorFunctions:
 
     Attributes:
         put: an entry into its row. factorise: computes the factors. apply: to the vectors of the solver.
+        row: (i, smaller, shift_bits, atoms, close, x) -> row i of G (smaller: 1) or of its transpose (0)
+            times both columns of x.
     """
 
     put: DeviceFunction
     factorise: DeviceFunction
     apply: DeviceFunction
+    row: DeviceFunction
 
 
 def factor_functions(n_kinds: int, layout: int, status: DeviceFunction) -> FactorFunctions:
@@ -200,4 +203,4 @@ def factor_functions(n_kinds: int, layout: int, status: DeviceFunction) -> Facto
             if status(i, g) == 0:
                 g.v.z[i] = product(i, 0, g.matrix.shift_bits, g.atoms, g.close, g.v.u)
 
-    return FactorFunctions(put, factorise, apply)
+    return FactorFunctions(put, factorise, apply, product)

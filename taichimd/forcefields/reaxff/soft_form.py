@@ -7,16 +7,24 @@ from taichimd.core.runtime import computed_in, ti
 from taichimd.forcefields.reaxff.batched import Whose
 from taichimd.forcefields.reaxff.conjugate_gradients import Form, Opening
 from taichimd.forcefields.reaxff.matrix import MatrixFunctions
+from taichimd.forcefields.reaxff.soft_precondition import SoftPreconditioner
 from taichimd.forcefields.reaxff.softness import SoftFunctions, power_of_two
 from taichimd.forcefields.reaxff.solve_tables import GOING
 
 
-def soft_form(matrix_of: MatrixFunctions, soft_of: SoftFunctions, whose: Whose, opening: Opening) -> Form:
+def soft_form(
+    matrix_of: MatrixFunctions,
+    soft_of: SoftFunctions,
+    preconditioner: SoftPreconditioner,
+    whose: Whose,
+    opening: Opening,
+) -> Form:
     """The form.
 
     Args:
         matrix_of: functions of H.
         soft_of: functions of L.
+        preconditioner: M.
         whose: numbers of which system.
         opening: of an iteration.
     """
@@ -57,7 +65,8 @@ def soft_form(matrix_of: MatrixFunctions, soft_of: SoftFunctions, whose: Whose, 
         soft_of.left(True, g)
         multiply(False, g, None)
         soft_of.residual(g)
-        soft_of.apply(g)
+        preconditioner.factorise(shifts, g)
+        preconditioner.apply(g)
 
     @ti.func
     def product(g: ti.template(), going: ti.template()):
@@ -70,4 +79,4 @@ def soft_form(matrix_of: MatrixFunctions, soft_of: SoftFunctions, whose: Whose, 
         q = soft_of.times(i, g.v.x, g.atoms.n, g.matrix.shift_bits, g.soft, 1.0)
         return g.soft.reference[i] + q
 
-    return Form(cold, diagonal, open_solve, product, soft_of.apply, charge, singular=True)
+    return Form(cold, diagonal, open_solve, product, preconditioner.apply, charge, singular=True)

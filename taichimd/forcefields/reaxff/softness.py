@@ -14,7 +14,7 @@ which is symmetric and positive semidefinite: conjugate gradients for u need no 
 atoms that no X joins to the rest add up to the reference charges q0 of these atoms. u is fixed up to a
 constant for each such fragment, which changes neither energy nor forces.
 
-The preconditioner is the diagonal of L + L H L.
+`soft_precondition` has the preconditioner.
 
 Couplings between fragments may be as weak as 1e-10 of those within. Sums over a row have a grid (`enumerate.
 reproducible_sum`); so vectors that shrink as a solve converges are multiplied by a power of two first.
@@ -41,6 +41,7 @@ class Soft(Bundle):
     entries: Any = ArrayField("i32", "n width", "neighbour << shift_bits | code of its image")
     values: Any = ArrayField("f64", "n width", "X of the entry, e^2/eV")
     diagonal: Any = ArrayField("f64", "n", "diagonal of L + L H L; 1 without pairs")
+    size: Any = ArrayField("f64", "n", "D of each atom (`soft_precondition`), e^2/eV; 1 without pairs")
     reference: Any = ArrayField("f64", "n", "reference charge q0 of each atom, e, in spatial order")
     given: Any = ArrayField("f64", "n", "the same in the user's order")
     left: Any = ArrayField("both", "n", "L times a vector, times a power of two")
@@ -73,10 +74,9 @@ class SoftFunctions:
     """Device functions of the softness, each with its own loops over atoms except `times`.
 
     Attributes:
-        fill: finds pairs, X, the diagonal and q0 in spatial order.
+        fill: finds pairs, X, the diagonal, D and q0 in spatial order.
         times: row i of L times the first column of a vector.
         left: L times z. product: L times `inner`, into w. residual: -L times `inner`, into r.
-        apply: the preconditioner to r.
     """
 
     fill: DeviceFunction
@@ -84,7 +84,6 @@ class SoftFunctions:
     left: DeviceFunction
     product: DeviceFunction
     residual: DeviceFunction
-    apply: DeviceFunction
 
 
 def soft_functions(
@@ -119,15 +118,18 @@ def soft_functions(
         g.soft.count[i] = kept
 
     @ti.func
-    def diagonal_of(i, shifts: ti.template(), g: ti.template()):
+    def degree_of(i, g: ti.template()):
+        """L on the diagonal: the sum of X of the pairs of atom i."""
+        own = empty_sums(1)
+        for s in range(g.soft.count[i]):
+            with_term(own, 1, 0, g.soft.values[slot(i, s, g.atoms.n, g.soft.width, layout)])
+        return total_of(own[0], own[1])
+
+    @ti.func
+    def diagonal_of(i, degree, shifts: ti.template(), g: ti.template()):
         """Row i of L + L H L on the diagonal, with the images that the row names."""
         n, here, bits = g.atoms.n, g.atoms.pos[i], g.matrix.shift_bits
-        a = g.atoms.kind[i]
-        sums, own = empty_sums(1), empty_sums(1)
-        count = g.soft.count[i]
-        for s in range(count):
-            with_term(own, 1, 0, g.soft.values[slot(i, s, n, g.soft.width, layout)])
-        degree = total_of(own[0], own[1])
+        a, count, sums = g.atoms.kind[i], g.soft.count[i], empty_sums(1)
         with_term(sums, 1, 0, degree + degree * degree * g.elements[2 * a + 1])
         for s in range(count):
             at = slot(i, s, n, g.soft.width, layout)
@@ -156,8 +158,11 @@ def soft_functions(
                 g.soft.reference[i] = g.soft.given[g.atoms.ident[i]]
         for i in range(g.atoms.n):
             if status(i, g) == 0:
-                found = diagonal_of(i, shifts, g)
+                degree = degree_of(i, g)
+                found = diagonal_of(i, degree, shifts, g)
                 g.soft.diagonal[i] = ti.select(found > 0.0, found, 1.0)
+                size = ti.sqrt(degree * (degree + 1.0 / g.elements[2 * g.atoms.kind[i] + 1]))
+                g.soft.size[i] = ti.select(size > 0.0, size, 1.0)
 
     @ti.func
     def times(i, x: ti.template(), n, shift_bits, soft: ti.template(), scale):
@@ -201,10 +206,4 @@ def soft_functions(
                 g.v.p[i] = ti.Vector.zero(ti.f64, 2)
                 g.v.h[i] = ti.Vector.zero(ti.f64, 2)
 
-    @computed_in(ti.f64)
-    def apply(g: ti.template()):
-        for i in range(g.atoms.n):
-            if status(i, g) == 0:
-                g.v.z[i] = g.v.r[i] / g.soft.diagonal[i]
-
-    return SoftFunctions(fill, times, left, product, residual, apply)
+    return SoftFunctions(fill, times, left, product, residual)

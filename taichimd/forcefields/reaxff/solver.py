@@ -22,6 +22,7 @@ from taichimd.forcefields.reaxff.matrix import matrix_functions, types_with_pair
 from taichimd.forcefields.reaxff.moves import OF_ONE, Moves, kind_function
 from taichimd.forcefields.reaxff.precondition import factor_functions
 from taichimd.forcefields.reaxff.soft_form import soft_form
+from taichimd.forcefields.reaxff.soft_precondition import soft_preconditioner
 from taichimd.forcefields.reaxff.softness import soft_functions
 from taichimd.forcefields.reaxff.solve_tables import (
     ALL_ITERATIONS,
@@ -117,7 +118,8 @@ def solver_kernels(
     opening = opening_functions(whose, matrix_of.threads, batch)
     if form == SOFT:
         soft_of = soft_functions(n_kinds, body_layout(backend), near_layout, status, opening.last_norm2)
-        solved = soft_form(matrix_of, soft_of, whose, opening)
+        preconditioner = soft_preconditioner(soft_of, close_to, status, opening.last_norm2)
+        solved = soft_form(matrix_of, soft_of, preconditioner, whose, opening)
     else:
         solved = linear_form(matrix_of, close_to, whose, opening, form == GIVEN)
     iteration = iteration_function(solved, whose, shared, batch, extended)
