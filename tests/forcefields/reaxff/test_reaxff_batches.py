@@ -134,6 +134,20 @@ def test_relaxations_have_the_bits_of_each_system_alone():
         np.testing.assert_array_equal(one.atoms.get_charges(), alone.atoms.get_charges())
 
 
+@pytest.mark.long
+def test_relaxations_with_cells_have_the_bits_of_each_system_alone():
+    systems = several()[:2]
+    options = {"cell": "full", "pressure": 0.5, "fmax": 0.3, "smax": 0.5, "steps": 60, "backend": "cpu"}
+    found = relax(systems, "H2O.ffield", **options)
+    for one, atoms in zip(found, systems, strict=True):
+        alone = relax(atoms, "H2O.ffield", **options)
+        assert (one.steps, one.energy, one.converged) == (alone.steps, alone.energy, alone.converged)
+        np.testing.assert_array_equal(one.atoms.positions, alone.atoms.positions)
+        np.testing.assert_array_equal(one.atoms.cell.array, alone.atoms.cell.array)
+        np.testing.assert_array_equal(one.atoms.get_charges(), alone.atoms.get_charges())
+        assert abs(one.atoms.cell.array - atoms.cell.array).max() > 1e-3
+
+
 def test_one_without_charges_or_that_explodes_is_named_and_the_others_continue(tmp_path):
     forcefield = load_forcefield(soft_oxygen(tmp_path))
     systems = [hydroxyl(3.6), hydroxyl(1.6, speed=0.06), hydroxyl(4.1), hydroxyl(3.0, speed=-40.0)]
