@@ -50,6 +50,10 @@ class Evaluator:
         """Energy of each system after an evaluation with `ENERGY`, eV; None if atoms are too close."""
         return []
 
+    def works(self) -> list[float] | None:
+        """Work on each system by something that depends on time, eV; None if nothing does."""
+        return None
+
     def failures(self) -> dict[int, TaichimdError]:
         """Wait for the device, and say what an evaluation has not found: an error for each such system."""
         return {}

@@ -219,6 +219,11 @@ class Device:
             self.need_outputs()
         return self.evaluators.atom_values()
 
+    def works(self) -> list[float] | None:
+        """Work on each system by what depends on time in the potential, eV; None if nothing does."""
+        found = (one.works() for one in self.evaluators)
+        return next((works for works in found if works is not None), None)
+
     def statistics(self) -> dict[str, Any]:
         """Figures for reports, of lists and of groups with kernels of their own."""
         own = self.evaluators.statistics()

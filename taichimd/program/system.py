@@ -318,6 +318,8 @@ class System(NotCopied):
         conserved = None if received is None else potential + kinetic + received
         if conserved is not None and heats:
             conserved -= fsum(heats.values())
+        if conserved is not None:
+            conserved -= self.systems.work(self.number)
         drives = self.drives()
         if conserved is not None and drives:
             conserved += fsum(one.get("energy", 0.0) - one["work"] for one in drives.values())

@@ -250,8 +250,18 @@ class Systems(NotCopied):
         return self._row_room
 
     def recorder(self) -> Recorder | None:
-        """What has totals reported later, on a GPU while it does the next steps; None beside drives."""
-        return None if self.drives is not None else Recorder(self, while_busy=self.backend == "cuda")
+        """What has totals reported later, on a GPU while it does the next steps.
+
+        None beside what does work that the totals do not have: drives, and a potential that depends on time.
+        """
+        if self.drives is not None or self.device.works() is not None:
+            return None
+        return Recorder(self, while_busy=self.backend == "cuda")
+
+    def work(self, number: int) -> float:
+        """Work on a system by what depends on time in the potential, eV: 0 if nothing does."""
+        found = self.seen("work", self.device.works)
+        return 0.0 if found is None else float(found[number])
 
     def charge_iterations(self, number: int) -> int | None:
         """Iterations of the last charge equilibration of a system; None without charges."""

@@ -22,6 +22,10 @@ chi*_i - chi_i) and w_i = k q_i/D_i,
     dE/dd = [w_i (v - g_i) - w_j (v + g_j)] dS/dd + beta S (w_i - w_j) E.
 
 ACKS2 adds k [u (q - q0) + u X u/2] (`softness`), whose derivative to x is that of X alone.
+
+A field that depends on time does work, W = -integral of P . dE: the energy is linear in the field at given
+charges, with P = k' sum q x, or, of consistent models with overlaps, P = -k sum_i q_i beta/D_i sum_j S_ij d.
+Each step adds -(P + P')/2 . (E' - E) to W, atom by atom.
 """
 
 from dataclasses import dataclass
@@ -33,6 +37,7 @@ from taichimd.core.math import exp
 from taichimd.core.runtime import computed_in, ti
 from taichimd.enumerate.access import load_matrix, store_matrix
 from taichimd.enumerate.reproducible_sum import ALL, FORCE, empty_sums, total_of, with_term
+from taichimd.forcefields.reaxff.arrays import GO, STATUS
 from taichimd.forcefields.reaxff.batched import Batched, whose_functions
 from taichimd.forcefields.reaxff.matrix import types_with_pairs
 from taichimd.forcefields.reaxff.nonbonded import Results
@@ -67,6 +72,16 @@ class Response(Bundle):
     reach2: Any = Number("f64", "square of the distance at which overlaps end, angstrom^2")
     scale: Any = Number("f64", "beta")
     field_ev: Any = Number("f64", "energy of 1 e in a potential of 1 V, eV")
+
+
+class Work(Bundle):
+    """Work of a field that depends on time: states of the atoms, in spatial order."""
+
+    done: Any = ArrayField("real", "n", "work so far, eV")
+    x: Any = ArrayField("real", "n", "share of P of the last evaluation along x, e angstrom, in eV/V")
+    y: Any = ArrayField("real", "n", "likewise along y")
+    z: Any = ArrayField("real", "n", "likewise along z")
+    field: Any = ArrayField("f64", "3", "field of the last evaluation, V/angstrom")
 
 
 class Around(Bundle):
@@ -104,11 +119,16 @@ class Kind:
 
 @dataclass(frozen=True)
 class ResponseKernels:
-    """Kernels of a model. `before`: electronegativities; `forces`, `everything`: what the charges add."""
+    """Kernels of a model.
+
+    Attributes:
+        before: electronegativities. forces, everything: what the charges add. book: work of the field.
+    """
 
     before: Kernel
     forces: Kernel
     everything: Kernel
+    book: Kernel
 
 
 @cache
@@ -264,6 +284,41 @@ def response_kernels(
             if status(i, g) == SOLVED:
                 of_atom(i, want, g, response, results)
 
+    @ti.func
+    def polarisation_of(i, g: ti.template(), response: ti.template()):
+        """Share of atom i in P, e angstrom, in eV of energy for each V."""
+        here, q = g.atoms.pos[i], ti.cast(g.charge[i], ti.f64)
+        found = response.field_ev * q * ti.cast(here, ti.f64)
+        if ti.static(not kind.pulls):
+            sums, a = empty_sums(3), g.atoms.kind[i]
+            for s in range(ti.min(g.near.count[i], g.near.width)):
+                entry = g.near.entries[slot(i, s, g.atoms.n, g.near.width, near_layout)]
+                d = vector_of(entry, here, g)
+                value, _ = overlap(d.dot(d), a, g.atoms.kind[entry >> g.shift_bits], response)
+                for x in ti.static(range(3)):
+                    with_term(sums, 3, x, value * d[x])
+            total = ti.Vector([total_of(sums[x], sums[3 + x]) for x in ti.static(range(3))])
+            found = -(g.constants.polarisation * q * response.scale / response.norm[i]) * total
+        return found
+
+    @computed_in(ti.f64)
+    def add_work(g: ti.template(), response: ti.template(), work: ti.template(), go: ti.template(), adds):
+        for i in range(g.atoms.n):
+            if go[GO] == 1 and status(i, g) == SOLVED:
+                p = polarisation_of(i, g, response)
+                if adds == 1:
+                    before = ti.Vector([work.x[i], work.y[i], work.z[i]])
+                    change = field_of(response) - ti.Vector([work.field[0], work.field[1], work.field[2]])
+                    work.done[i] -= ti.cast(0.5 * (p + ti.cast(before, ti.f64)).dot(change), real)
+                work.x[i], work.y[i], work.z[i] = (
+                    ti.cast(p[0], real),
+                    ti.cast(p[1], real),
+                    ti.cast(p[2], real),
+                )
+        for a in range(3):
+            if go[GO] == 1:
+                work.field[a] = response.field[a]
+
     atoms = Atoms.only("n", "pos", "kind")
     rows = {"near": ROWS} if kind.overlaps else {}
     images = ("shifts", "shift_bits") if kind.overlaps or kind.soft else ()
@@ -295,4 +350,12 @@ def response_kernels(
         """Add forces, energies and virials of the model, if charges are known."""
         of_atoms(ALL, g, response, results)
 
-    return ResponseKernels(before, forces, everything)
+    @kernel(
+        types, g=left, response=Response.only("chi", *numbers, *gauss), work=Work, go=STATUS,
+        adds=Number("i32", "1: the work since the last evaluation; 0: begin here")
+    )  # fmt: skip
+    def book(g, response, work, go, adds):
+        """Book the work of a field that depends on time, if charges are known."""
+        add_work(g, response, work, go, adds)
+
+    return ResponseKernels(before, forces, everything, book)

@@ -201,6 +201,7 @@ class ReaxEvaluator(Evaluator):
         self._nonbonded.queue(verlet.shifts, ALL if all_of_it else FORCE)
         if self._model:
             self._model.after(self._nonbonded.results, ALL if all_of_it else FORCE)
+            self._model.book(self._status, when)
         if all_of_it:
             second = self._outputs[1]
             call(_sum_terms, bonded.bonds, self._nonbonded.results, first.energy, second.energy, self._status)
@@ -215,6 +216,10 @@ class ReaxEvaluator(Evaluator):
         """See `Evaluator`."""
         if self._model is not None:
             self._model.plan(first, number)
+
+    def works(self) -> list[float] | None:
+        """See `Evaluator`: of a field that depends on time."""
+        return self._model.works() if self._model is not None and self._model.work is not None else None
 
     def failures(self) -> dict[int, TaichimdError]:
         """Wait for the device: a ChargeError of each system whose charges did not converge."""

@@ -290,8 +290,6 @@ def _remarks(options: Options) -> tuple[str, ...]:
             if not (options.model in OVERLAPPING and options.consistent)
             else "the energy in the field is part of the polarisation energy"
         )
-    if isinstance(options.field, FieldOfTime):
-        found.append("the work of a field that depends on time is not counted in conserved_eV")
     if options.model == ACKS2 and options.net_charge != 0.0 and not options.reference_charges:
         found.append(
             f"the charge of {options.net_charge:g} e is divided equally among all atoms, as their reference "

@@ -10,7 +10,13 @@ from taichimd.core.units import FS
 from taichimd.enumerate.reproducible_sum import ALL
 from taichimd.forcefields.reaxff.charge_arrays import on_device
 from taichimd.forcefields.reaxff.charges import Charges
-from taichimd.forcefields.reaxff.electronegativity import Around, Kind, Response, response_kernels
+from taichimd.forcefields.reaxff.electronegativity import (
+    Around,
+    Kind,
+    Response,
+    Work,
+    response_kernels,
+)
 from taichimd.forcefields.reaxff.field_of_time import FieldOfTime
 from taichimd.forcefields.reaxff.models import Model
 from taichimd.forcefields.reaxff.nonbonded import Results
@@ -43,6 +49,7 @@ class Responding:
 
     Attributes:
         arrays: what the model reads and leaves, in spatial order.
+        work: of a field that depends on time; None without one.
     """
 
     def __init__(
@@ -65,6 +72,7 @@ class Responding:
             on_device(_gauss(model)), model.reach**2, model.scale, model.field_ev,
         )  # fmt: skip
         self.arrays.energy.fill(0.0)
+        self.work = None if self._of_time is None else _work(state)
 
     def begin(self, timestep: float) -> bool:
         """A run with a time step (internal) begins; whether an earlier evaluation was for another time."""
@@ -109,6 +117,31 @@ class Responding:
         run = self._kernels.everything if want == ALL else self._kernels.forces
         with literals(self._state.real), grid(self._blocks):
             run(self._around, self.arrays, results)
+
+    def book(self, status: Any, when: int) -> None:
+        """Queue the account of the work of a field that depends on time, after `before`.
+
+        Args:
+            status: what the kernels of ReaxFF tell each other.
+            when: `ANY_TIME`: nothing is added, the account continues from the present state.
+        """
+        if self.work is None:
+            return
+        with literals(self._state.real), grid(self._blocks):
+            self._kernels.book(self._around, self.arrays, self.work, status, int(when != ANY_TIME))
+
+    def works(self) -> list[float]:
+        """Work of the field on each system so far, eV; 0 of a field that does not depend on time."""
+        if self.work is None:
+            return [0.0 for _ in self._state.parts]
+        done, order = self.work.done.to_numpy().astype(float), self._state.sorted_of.to_numpy()
+        # In the user's order: the sum has the same bits whatever the spatial sort.
+        return [float(done[order[part]].sum()) for part in self._state.parts]
+
+
+def _work(state: State) -> Work:
+    names = ("done", "x", "y", "z")
+    return Work(*(state.carry(f"field work {name}", shown=False) for name in names), ti.ndarray(ti.f64, 3))
 
 
 def _gauss(model: Model) -> Any:
