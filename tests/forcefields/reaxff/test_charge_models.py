@@ -219,8 +219,8 @@ def test_a_run_of_acks2_continues_from_its_file_bit_by_bit(tmp_path):
     """Past solutions u are in the file; preconditioner and matrices are made anew."""
 
     def begun():
-        forcefield = ReaxFF(path_of(FILE), charges="acks2", field=FIELD)
-        return Simulation(dimer(), forcefield, temperature=300.0, seed=2, backend="cpu")
+        potential = f"{path_of(FILE)}:charges=acks2,field={','.join(map(str, FIELD))}"
+        return Simulation(dimer(), potential, temperature=300.0, seed=2, backend="cpu")
 
     straight, cut = begun(), begun()
     straight.run(12)
