@@ -1,14 +1,18 @@
-"""Preconditioners of ACKS2: iterations of conjugate gradients with dense matrices, in NumPy.
+"""Preconditioners of ACKS2: iterations with dense matrices in NumPy, and steps of ACKS2 beside steps of QEq.
 
-    python -m validation.reaxff.acks2_preconditioners
+    TAICHIMD_RUNTIME=quadrants python -m validation.reaxff.acks2_preconditioners
 
 The matrix is L + L H L (module `softness`). Each preconditioner z = P G^T G P r has the
 approximate inverse G^T G of H (`precondition`) and one P for the inverse of L: the Chebyshev polynomial of
 `soft_precondition`, such a polynomial around a factorised approximate inverse of L, or the exact
 pseudo-inverse. For comparison: the diagonal of L + L H L. A solve begins with u = 0 and ends as in taichimd,
 at sqrt(sum of r^2/diagonal)/|chi| of the tolerance.
+
+Steps are those of water at 300 K with a time step of 0.25 fs and charges to 1e-6, both models in turn.
 """
 
+import statistics
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +27,8 @@ Array = NDArray[np.float64]
 Apply = Callable[[Array], Array]
 FILE = "acks2_ff.water"
 TOLERANCES = (1e-6, 1e-10)
+EDGE = 12.42
+"""Of a cube of 64 water molecules, 1 g/cm3, angstrom."""
 DEGREES = (2, 4, 6, 8, 10)
 AROUND = ((1, 0.3), (2, 0.2), (3, 0.1))
 """Degree and smallest eigenvalue of polynomials around a factorised inverse of L."""
@@ -31,15 +37,21 @@ ADDED, SIZE = 0.02, 12
 
 
 def main() -> None:
-    """Parse the command line, solve, write JSON, print a table."""
-    parser = common.parser(__doc__)
+    """Parse the command line, solve, run, write JSON, print tables."""
+    parser = common.parser(__doc__, "backend")
+    parser.add_argument("--molecules", type=int, nargs="*", default=[64, 512], help="of timed runs")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--steps", type=int, default=20, help="of a round")
     parser.add_argument("--out", type=Path, default=common.RESULTS / "reaxff_acks2_preconditioners.json")
     options = parser.parse_args()
     common.use_tests_folder()
     from reaxff_samples import hot, water
 
+    from taichimd.core import runtime
+
+    backend = runtime.start(options.backend)
     structures = {
-        "64 H2O, 1 g/cm3": water(64, 12.42), "16 H2O, 0.5 g/cm3": water(16, 10.0),
+        "64 H2O, 1 g/cm3": water(64, EDGE), "16 H2O, 0.5 g/cm3": water(16, 10.0),
         "atoms at random": hot("H24O12", 10.0, 2),
     }  # fmt: skip
     report: dict[str, Any] = {
@@ -55,8 +67,54 @@ def main() -> None:
         }
         report["iterations"][name] = found
         rows += [(name, label, *numbers) for label, numbers in found.items()]
-    common.write_json(options.out, report)
     print(common.table(rows, ("structure", "preconditioner", *(f"{one:g}" for one in TOLERANCES))))
+    report["steps"] = {
+        str(3 * n): steps(n, backend, options.rounds, options.steps) for n in options.molecules
+    }
+    common.write_json(options.out, report)
+    of_steps = [
+        (n, model, one["ms_per_step"], one["mean_iterations"])
+        for n, both in report["steps"].items()
+        for model, one in both.items()
+    ]
+    print(common.table(of_steps, ("atoms", "model", "ms a step", "iterations")))
+
+
+def steps(molecules: int, backend: str, rounds: int, number: int) -> dict[str, Any]:
+    """Milliseconds a step and iterations of QEq and ACKS2, in turn."""
+    from peers import path_of
+    from reaxff_samples import water
+
+    from taichimd import testing
+    from taichimd.core import units
+    from taichimd.forcefields.reaxff.forcefield import ReaxFF
+    from taichimd.program.engine import Engine
+
+    atoms = testing.with_velocities(water(molecules, EDGE * (molecules / 64) ** (1 / 3)), 300.0, 1)
+    engines = {
+        model: Engine(atoms, ReaxFF(path_of(FILE), charges=model, constants="consistent"), backend=backend)
+        for model in ("qeq", "acks2")
+    }
+    each: dict[str, list[float]] = {model: [] for model in engines}
+    for engine in engines.values():
+        engine.warm_up()
+        engine.advance(number, 0.25 * units.FS)
+    for _ in range(rounds):
+        for model, engine in engines.items():
+            engine.synchronize()
+            began = time.perf_counter()
+            engine.advance(number, 0.25 * units.FS)
+            engine.synchronize()
+            each[model].append(1000 * (time.perf_counter() - began) / number)
+    return {
+        model: {
+            "ms_per_step": statistics.median(each[model]),
+            "each_ms": each[model],
+            "mean_iterations": engine.device.evaluators[0].statistics()["charges"]["mean_iterations"],
+            "last_iterations": engine.thermo().charge_iterations,
+        }
+        for model, engine in engines.items()
+    }
 
 
 class System:
