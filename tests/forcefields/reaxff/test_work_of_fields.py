@@ -24,7 +24,10 @@ def forcefield(model="qeq"):
     )
 
 
-@pytest.mark.parametrize("model", ["qeq", "qtpie", "acks2"])
+@pytest.mark.parametrize(
+    "model",
+    ["qtpie", pytest.param("qeq", marks=pytest.mark.long), pytest.param("acks2", marks=pytest.mark.long)],
+)
 def test_total_energy_less_the_work_is_conserved(model):
     engine = Engine(water_dimer(), forcefield(model), backend="cpu")
     totals, kept = [], []
@@ -34,9 +37,11 @@ def test_total_energy_less_the_work_is_conserved(model):
         kept.append(found.conserved)
         engine.advance(8, STEP * units.FS)
     assert np.ptp(totals) > 0.005
-    assert np.ptp(kept) < 0.01 * np.ptp(totals)
+    # What is left is the error of the time step.
+    assert np.ptp(kept) < 0.02 * np.ptp(totals)
 
 
+@pytest.mark.long
 def test_restarts_and_batches_have_the_bits_of_the_work(tmp_path):
     """The account is a state of the atoms; systems have accounts of their own."""
     straight, cut = (Simulation(water_dimer(), forcefield(), timestep=STEP, backend="cpu") for _ in range(2))
