@@ -5,7 +5,8 @@ Run it:  python examples/stretch_silicon.py        (draws stretch_silicon.png; h
 Expect a Young's modulus along [100] of 88 to 101 GPa and a Poisson's ratio of 0.26 to 0.39, by the range of
 strain of the fit, and a strength of 20 GPa. The elastic constants of this potential at 0 K give 100 GPa and
 0.335. The crystal has no defect, and the rate of 5e10/s is far above that of an experiment. After the
-strength a small cell does not break in two: atoms in disorder carry the rest.
+highest stress this cell does not break in two parts, because a barostat makes it thinner everywhere. Bars
+with free surfaces break: see validation/physics/fracture.py.
 """
 
 from pathlib import Path

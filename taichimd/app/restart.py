@@ -9,7 +9,7 @@ from ase import Atoms
 
 from taichimd.app.simulated_system import SimulatedSystem
 from taichimd.core.errors import CheckpointError, MissingParameterError, SettingsError
-from taichimd.ensembles.bath import why_no_groups
+from taichimd.ensembles.beside import why_no_groups
 from taichimd.ensembles.drives.given import STATE as STATE_OF_DRIVES
 from taichimd.ensembles.drives.given import GroupDrive, drive_of_record
 from taichimd.ensembles.groups.given import STATE, GroupBath, of_record

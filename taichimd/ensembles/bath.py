@@ -18,7 +18,7 @@ from taichimd.core.one_of_each import one_of_each
 from taichimd.core.runtime import ti
 from taichimd.ensembles.barostats import layout as baro
 from taichimd.ensembles.barostats.deformation import DeformedCell
-from taichimd.ensembles.beside import check_beside, why_no_groups
+from taichimd.ensembles.beside import check_beside, check_groups
 from taichimd.ensembles.coupling import Coupling, coupling_of
 from taichimd.ensembles.drives.host import Drives
 from taichimd.ensembles.groups.baths import GroupBaths
@@ -74,10 +74,8 @@ class Baths:
         driven = self.coupling.driven
         self.groups: GroupBaths | None = None
         if acting is not None and any(acting):
-            why = why_no_groups(ensembles[0], driven, [bath for own in acting for bath in own])
-            if why:
-                raise SettingsError(why)
-            self.groups = GroupBaths(acting, masses, fixed)
+            check_groups(ensembles, driven, acting, fixed)
+            self.groups = GroupBaths(acting, masses, self.of_all, fixed)
             self.coupling = self.groups.beside(self.of_all)
         if any(held is not None and held.ndim == 2 for held in fixed or ()):
             self.coupling = replace(self.coupling, holds=True)

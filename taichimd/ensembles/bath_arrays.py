@@ -19,14 +19,16 @@ class BathArrays(Bundle):
     firsts: Any = ArrayField("i32", "systems", "first atom of each system, by the user's numbers")
     numbers: Any = ArrayField("i64", "NUMBERS of each bath", "of groups: seed, kind and other whole numbers")
     bath_of: Any = ArrayField("i32", "n", "of groups: bath of the atom of a user's number, or -1")
+    rows_from: Any = ArrayField("i32", "systems + 1", "of groups beside a cell: first bath of each system")
 
 
-def taken_baths(groups: bool = False, systems: bool = False) -> Selection:
+def taken_baths(groups: bool = False, systems: bool = False, beside: bool = False) -> Selection:
     """What kernels take of them.
 
     Args:
         groups: whether there are baths of groups.
         systems: whether the system of an atom says which bath it has.
+        beside: whether baths of groups rescale velocities beside a motion of the cell.
     """
     of_groups, of_systems = ("numbers", "bath_of") * groups, ("system", "firsts") * systems
-    return BathArrays.only("ledger", "bath", *of_groups, *of_systems)
+    return BathArrays.only("ledger", "bath", *of_groups, *of_systems, *(("rows_from",) * beside))

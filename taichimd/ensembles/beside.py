@@ -13,6 +13,7 @@ from taichimd.core.errors import SettingsError
 from taichimd.ensembles.drives.given import GroupDrive
 from taichimd.ensembles.drives.rows import DriveRows
 from taichimd.ensembles.groups.given import GroupBath
+from taichimd.ensembles.groups.source import Source
 from taichimd.ensembles.thermostats.base import Ensemble
 
 
@@ -26,8 +27,17 @@ def why_not_held(held: NDArray[np.bool_] | None, ensemble: Ensemble) -> str | No
     )
 
 
-def why_no_groups(ensemble: Ensemble, driven: bool, baths: Sequence[GroupBath]) -> str | None:
-    """Why there are no baths of groups beside what acts on all atoms; None if there may be."""
+def why_no_groups(
+    ensemble: Ensemble, driven: bool, baths: Sequence[GroupBath], held: NDArray[np.bool_] | None = None
+) -> str | None:
+    """Why there are no baths of groups beside what acts on all atoms; None if there may be.
+
+    Args:
+        ensemble: what acts on all atoms.
+        driven: whether there is a driving force.
+        baths: of groups.
+        held: (n, 3) directions along which atoms are held, (n,) fixed atoms, or None.
+    """
     if ensemble.acts_on:
         # The name of an ensemble does not say whether its cell is deformed.
         cure = "nph-berendsen" if ensemble.name.startswith("npt") else "nve"
@@ -35,16 +45,47 @@ def why_no_groups(ensemble: Ensemble, driven: bool, baths: Sequence[GroupBath]) 
             f"the ensemble {ensemble.name} has a thermostat of all atoms, and acting=[...] acts on some of "
             f"them: an atom would be in two baths; leave ensemble out, or choose {cure}"
         )
-    rescaling = [bath.name for bath in baths if bath.rescales]
-    if ensemble.moves_cell and rescaling:
-        motion = "a deformation" if ensemble.deforms else f"the ensemble {ensemble.name}"
+    motion = "a deformation" if ensemble.deforms else f"the ensemble {ensemble.name}"
+    corrected = [bath.name for bath in baths if isinstance(bath.what, Source) and bath.what.correction]
+    if ensemble.moves_cell and corrected:
         return (
-            f"the bath {rescaling[0]} rescales velocities, and {motion} moves the cell with the kinetic "
-            "energy of the same moment; give groups Langevin baths beside a barostat or a deformation"
+            f"the source {corrected[0]} corrects positions (eHEX) for a cell at rest, and {motion} moves the "
+            "cell; give correction=False"
+        )
+    rescaling = [bath.name for bath in baths if bath.rescales]
+    sheared = getattr(ensemble, "shear", None) is not None
+    if sheared and rescaling and held is not None and held.ndim == 2:
+        return (
+            f"the bath {rescaling[0]} rescales velocities, the cell is sheared, and atoms are held along "
+            "some directions (FixCartesian, selective dynamics), so the work of the shear would not be "
+            "exact; give groups Langevin baths, or hold these atoms along all directions"
         )
     if driven:
         return "a driving force needs a thermostat of all atoms, and has no baths of groups; leave acting out"
     return None
+
+
+def check_groups(
+    ensembles: Sequence[Ensemble],
+    driven: bool,
+    baths: Sequence[Sequence[GroupBath]],
+    held: Sequence[NDArray[np.bool_] | None] | None,
+) -> None:
+    """Raise if baths of groups do not go with the ensembles of their systems.
+
+    Args:
+        ensembles: of each system.
+        driven: whether there is a driving force.
+        baths: of groups of each system.
+        held: of each system, as of `why_no_groups`; None: nothing is held.
+
+    Raises:
+        SettingsError: which bath, and why.
+    """
+    for number, ensemble in enumerate(ensembles):
+        why = why_no_groups(ensemble, driven, baths[number], held[number] if held else None)
+        if why:
+            raise SettingsError(why)
 
 
 def check_beside(ensembles: Sequence[Ensemble], driven: bool, drives: DriveRows) -> None:

@@ -32,6 +32,8 @@ class Coupling:
             than the threads of a warp add up together.
         holds: whether some atoms are held along some directions.
         has_sources, corrects: whether some of these have constant power, and correct positions.
+        tensor_of_group: components of the kinetic tensor that are summed for each bath of a group, because
+            baths of groups rescale velocities beside a motion of the cell; else 0.
         drives: kinds of forces, walls and other drives.
     """
 
@@ -45,6 +47,7 @@ class Coupling:
     rows: int = 0
     has_sources: bool = False
     corrects: bool = False
+    tensor_of_group: int = 0
     holds: bool = False
     drives: DriveKinds = NO_DRIVES
 
@@ -106,7 +109,9 @@ class Coupling:
     @property
     def sums_of_group(self) -> int:
         """Sums over atoms that the ledger holds for each bath of a group (`groups.layout`)."""
-        return 9 if self.corrects else 5 if self.whole else 1
+        # The kinetic energy is the trace already.
+        tensor = self.tensor_of_group if self.tensor_of_group > 1 else 0
+        return 9 if self.corrects else 5 + tensor if self.whole else 1
 
     @property
     def acts_every_period(self) -> bool:
@@ -130,7 +135,8 @@ class Coupling:
     @property
     def arrays(self) -> Selection:
         """What kernels take of `BathArrays`."""
-        return taken_baths(self.rows > 0, self.batch and (self.moves_cell or not self.rows))
+        of_systems = self.batch and (self.moves_cell or not self.rows)
+        return taken_baths(self.rows > 0, of_systems, self.tensor_of_group > 0)
 
     @property
     def of_groups(self) -> "Coupling":
@@ -140,7 +146,7 @@ class Coupling:
     @property
     def of_cell(self) -> "Coupling":
         """The motion of the cell alone, as of one of several systems."""
-        return replace(self, acting=(), rows=0, batch=True)
+        return replace(self, acting=(), rows=0, has_sources=False, tensor_of_group=0, batch=True)
 
     @property
     def outside_steps(self) -> "Coupling":
@@ -181,5 +187,5 @@ def coupling_functions(coupling: Coupling, real: Any, by_slot: bool) -> Ensemble
     own = coupling.of_cell if coupling.rows else coupling
     functions = of_rows(own.kind.device_functions(own, real, by_slot), real, coupling, by_slot)
     if coupling.rows:
-        return beside_cell(group_functions(coupling.of_groups, real, by_slot), functions)
+        return beside_cell(group_functions(coupling.of_groups, real, by_slot), functions, real, coupling)
     return functions

@@ -35,8 +35,10 @@ class EnsembleFunctions:
         add_components, add_virial: count the virial of an atom, by its components or as a matrix.
         collects: components that have a thread each to collect them. systems_of: how many systems there are.
         displaced: of sources that correct positions, by how much that of an atom changes.
-        collect: total of a component. due: whether it acts at the end of a step. until_due: steps before one
-            with sums.
+        rescale_system: of baths of groups, what those of one system do, and by how much the kinetic tensor
+            changes.
+        collect: total of a component. adjust: adds an energy to the total of a component.
+        due: whether it acts at the end of a step. until_due: steps before one with sums.
     """
 
     add_kinetic: DeviceFunction
@@ -51,7 +53,9 @@ class EnsembleFunctions:
     add_components: DeviceFunction | None = None
     add_virial: DeviceFunction | None = None
     displaced: DeviceFunction | None = None
+    rescale_system: DeviceFunction | None = None
     collect: DeviceFunction | None = None
+    adjust: DeviceFunction | None = None
     collects: int = 0
     systems_of: Callable[[Any], Any] | None = None
     due: DeviceFunction | None = None

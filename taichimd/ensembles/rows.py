@@ -134,6 +134,11 @@ def of_rows(of: EnsembleFunctions, real: Any, coupling: Any, by_slot: bool) -> E
         of.collect(k % sums, ledger_of(k // sums, baths))
 
     @ti.func
+    def adjust(k, c: ti.template(), energy, baths: ti.template()):
+        """Add an energy to total c of system k."""
+        of.adjust(c, energy, ledger_of(k, baths))
+
+    @ti.func
     def rescale(k, dt, interval, baths: ti.template(), cells: ti.template()):
         """What acts on system k. One thread."""
         if ti.static(in_registers):
@@ -176,7 +181,12 @@ def of_rows(of: EnsembleFunctions, real: Any, coupling: Any, by_slot: bool) -> E
 
     own: dict[str, Any] = {"prepare": prepare, "refresh": refresh, "book": book} if of.prepare else {}
     if moves_cell:
-        own |= {"add_components": add_components, "add_virial": add_virial, "collect": collect}
+        own |= {
+            "add_components": add_components,
+            "add_virial": add_virial,
+            "collect": collect,
+            "adjust": adjust,
+        }
     return replace(
         of, add_kinetic=add_kinetic, rescale=rescale, rescaled=rescaled, drive=drive, close_step=close_step,
         systems_of=systems_of, collects=collects, **own,

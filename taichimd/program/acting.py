@@ -30,8 +30,9 @@ def check_drives(forcefield: ForceField, given: Sequence[Sequence[GroupDrive]]) 
     for drive in (one for own in given for one in own):
         if forcefield.charged and isinstance(drive.what, Force) and drive.what.quantity == "field":
             raise SettingsError(
-                f"the electric field {drive.name} acts on fixed charges, and {forcefield.name} "
-                "computes its charges in each step without the field; use a potential without charges"
+                f"the electric field {drive.name} acts on fixed charges, and {forcefield.name} computes its "
+                "charges in each step without this field; give the field to the potential, such as "
+                "H2O.ffield:field=0,0,0.1, or ReaxFF(..., field=(0, 0, 0.1)) in Python"
             )
 
 

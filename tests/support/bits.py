@@ -181,8 +181,8 @@ def thermostats():
 
 
 def group_baths():
-    """108 argon atoms with a bath of each kind on a group of its own; and few baths, which warps add up."""
-    from taichimd import Berendsen, Bussi, Langevin, NoseHoover, Source
+    """108 argon atoms: a bath of each kind on its group; few baths, which warps add up; a sheared cell."""
+    from taichimd import Berendsen, Bussi, Deform, Langevin, NoseHoover, Source, combine
     from taichimd.ensembles.groups.given import group_baths
     from taichimd.system.groups import Groups
 
@@ -194,8 +194,12 @@ def group_baths():
     ]
     acting += [Source(1.0, on=range(60, 75)), Source(-0.1, on=range(75, 90))]
     found = []
-    for some in (acting, [acting[0], acting[4]]):
-        engine = Engine(atoms, forcefield, backend="cpu", acting=group_baths(some, Groups(atoms))[0])
+    beside_cell = [*acting[:4], Source(1.0, on=range(60, 75), correction=False)]
+    for some, ensemble in (
+        (acting, None), ([acting[0], acting[4]], None), (beside_cell, combine(None, Deform(xy="1e11/s"))),
+    ):  # fmt: skip
+        own = group_baths(some, Groups(atoms))[0]
+        engine = Engine(atoms, forcefield, backend="cpu", ensemble=ensemble, acting=own)
         engine.advance(60, 4.0 * units.fs)
         found += [engine.positions(), engine.velocities(), np.array([*engine.heats().values()])]
     return found

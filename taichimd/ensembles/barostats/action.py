@@ -68,6 +68,6 @@ def barostat_functions(kind: Any, coupling: Any, real: Any, by_slot: bool) -> En
 
     return EnsembleFunctions(
         tensors.add_kinetic, rescale, rescaled, parts=parts, add_components=tensors.add_components,
-        add_virial=tensors.add_virial, collect=collect, due=due, until_due=until_due,
+        add_virial=tensors.add_virial, collect=collect, adjust=tensors.adjust, due=due, until_due=until_due,
         **atom_functions(kind, tensors.count, coupling.given, real),
     )  # fmt: skip

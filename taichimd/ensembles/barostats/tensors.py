@@ -8,7 +8,7 @@ from taichimd.core.random import normal2
 from taichimd.core.runtime import DeviceFunction, ti
 from taichimd.core.streams import CELL
 from taichimd.ensembles.thermostats.layout import ENERGY_BITS, SLOT, SLOTS
-from taichimd.ensembles.thermostats.ledger import batch_sum_functions, sum_functions
+from taichimd.ensembles.thermostats.ledger import batch_sum_functions, sum_functions, units_of
 from taichimd.enumerate.reproducible_sum import SIX
 from taichimd.system.state import LEAST_INVERSE_MASS
 
@@ -20,7 +20,7 @@ class TensorFunctions:
     Attributes:
         parts: number of components that are summed. count: adds to a sum. project: what of a tensor the cell
             may follow.
-        add_kinetic, add_components, add_virial, collect: see `EnsembleFunctions`.
+        add_kinetic, add_components, add_virial, collect, adjust: see `EnsembleFunctions`.
         tensor: the kinetic or virial tensor from the totals. noise: a symmetric matrix of normals.
     """
 
@@ -31,8 +31,29 @@ class TensorFunctions:
     add_components: DeviceFunction
     add_virial: DeviceFunction
     collect: DeviceFunction
+    adjust: DeviceFunction
     tensor: DeviceFunction
     noise: DeviceFunction
+
+
+def component_function(parts: int) -> DeviceFunction:
+    """Device function `(m, k)`: what is summed of a matrix, its trace, its diagonal or its symmetric part.
+
+    Args:
+        parts: number of components: 1, 3 or 6.
+    """
+
+    @ti.func
+    def component(m: ti.template(), k: ti.template()):
+        value = 0.0 * m[0, 0]
+        if ti.static(parts == 1):
+            value = m[0, 0] + m[1, 1] + m[2, 2]
+        else:
+            a, c = ti.static(SIX[k])
+            value = 0.5 * (m[a, c] + m[c, a])
+        return value
+
+    return component
 
 
 def tensor_functions(coupling: Any, by_slot: bool) -> TensorFunctions:
@@ -65,15 +86,7 @@ def tensor_functions(coupling: Any, by_slot: bool) -> TensorFunctions:
                         out[a, c] = mean
         return out
 
-    @ti.func
-    def component(m: ti.template(), k: ti.template()):
-        value = 0.0 * m[0, 0]
-        if ti.static(parts == 1):
-            value = m[0, 0] + m[1, 1] + m[2, 2]
-        else:
-            a, c = ti.static(SIX[k])
-            value = 0.5 * (m[a, c] + m[c, a])
-        return value
+    component = component_function(parts)
 
     @ti.func
     def add_kinetic(i, n, v, inverse_mass, ledger: ti.template()):
@@ -98,6 +111,11 @@ def tensor_functions(coupling: Any, by_slot: bool) -> TensorFunctions:
     def collect(k, ledger: ti.template()):
         """Total of one component."""
         put(totals + k, empty_slots(k, ledger), ledger)
+
+    @ti.func
+    def adjust(k: ti.template(), energy, ledger: ti.template()):
+        """Add an energy to the total of one component."""
+        put(totals + k, there(totals + k, ledger) + units_of(energy), ledger)
 
     @ti.func
     def tensor(first: ti.template(), ledger: ti.template()):
@@ -125,5 +143,5 @@ def tensor_functions(coupling: Any, by_slot: bool) -> TensorFunctions:
         )
 
     return TensorFunctions(
-        parts, count, project, add_kinetic, add_components, add_virial, collect, tensor, noise
+        parts, count, project, add_kinetic, add_components, add_virial, collect, adjust, tensor, noise
     )

@@ -12,6 +12,7 @@ from taichimd.core.arrays import Array
 from taichimd.core.errors import SettingsError
 from taichimd.core.philox import GLOBAL
 from taichimd.core.runtime import ti
+from taichimd.core.scalars import digits
 from taichimd.ensembles.coupling import Coupling
 from taichimd.ensembles.groups import layout as of
 from taichimd.ensembles.groups.functions import ROWS_OF_A_WARP
@@ -21,8 +22,8 @@ from taichimd.ensembles.thermostats import layout as at
 from taichimd.ensembles.thermostats.base import Thermostat
 
 
-def acting_coupling(baths: Sequence[Sequence[GroupBath]]) -> Coupling:
-    """What kernels are compiled for: baths of groups of several systems, and no other ensemble."""
+def acting_coupling(baths: Sequence[Sequence[GroupBath]], of_all: Coupling) -> Coupling:
+    """What kernels are compiled for: baths of groups of several systems, beside what acts on all atoms."""
     every = [bath for own in baths for bath in own]
     kinds = {type(bath.what) for bath in every if isinstance(bath.what, Thermostat)}
     sources = [bath.what for bath in every if isinstance(bath.what, Source)]
@@ -31,6 +32,7 @@ def acting_coupling(baths: Sequence[Sequence[GroupBath]]) -> Coupling:
         rows=min(len(every), ROWS_OF_A_WARP + 1),
         has_sources=bool(sources),
         corrects=any(source.correction for source in sources),
+        tensor_of_group=of_all.parts if any(bath.rescales for bath in every) else 0,
     )
 
 
@@ -40,20 +42,23 @@ class GroupBaths:
     Args:
         baths: of each system.
         masses: (n,) amu of each system.
+        of_all: what acts on all atoms: a motion of the cell, or nothing.
         held: of each system, (n,) which atoms are fixed, or (n, 3) along which directions they are held.
 
     Attributes:
         coupling: what kernels are compiled for.
-        ledger, bath, numbers, bath_of: arrays (`BathArrays`).
+        ledger, bath, numbers, bath_of, rows_from: arrays (`BathArrays`).
     """
 
     def __init__(
         self,
         baths: Sequence[Sequence[GroupBath]],
         masses: Sequence[Array],
+        of_all: Coupling,
         held: Sequence[NDArray[np.bool_] | None] | None = None,
     ) -> None:
-        self.coupling = acting_coupling(baths)
+        self.coupling = acting_coupling(baths, of_all)
+        self._period = of_all.period
         self._baths = [list(own) for own in baths]
         self._firsts = np.cumsum([0, *(len(own) for own in baths)])
         sizes = [len(own) for own in masses]
@@ -92,13 +97,20 @@ class GroupBaths:
         self._numbers = numbers
         self.numbers.from_numpy(numbers.ravel())
         self.bath_of.from_numpy(bath_of)
+        self.rows_from = ti.ndarray(ti.i32, len(self._firsts))
+        self.rows_from.from_numpy(self._firsts.astype(np.int32))
         self._rows = rows
         self._write_all(values.ravel(), ledger)
 
     def beside(self, of_all: Coupling) -> Coupling:
         """What kernels are compiled for, beside what acts on all atoms: a motion of the cell, or nothing."""
         own = self.coupling
-        return replace(of_all, acting=own.acting, rows=own.rows) if of_all.moves_cell else own
+        if not of_all.moves_cell:
+            return own
+        return replace(
+            of_all, acting=own.acting, rows=own.rows, has_sources=own.has_sources,
+            tensor_of_group=own.tensor_of_group,
+        )  # fmt: skip
 
     def join(self, bath: Array, ledger: NDArray[np.int64], system: Any, firsts: Any) -> None:
         """Put arrays of the motion of the cell, of all systems, at the end of both arrays.
@@ -190,10 +202,19 @@ class GroupBaths:
 
     def check_timestep(self, timestep: float) -> None:
         """Raise a SettingsError if a thermostat cannot keep up with a time step (internal units)."""
+        between = self._period * timestep / units.FS
         for own in self._baths:
             for bath in own:
-                if isinstance(bath.what, Thermostat):
-                    bath.what.check_timestep(timestep)
+                if not isinstance(bath.what, Thermostat):
+                    continue
+                bath.what.check_timestep(timestep)
+                for name, time in bath.what.rescaling_times.items():
+                    if between > time * (1.0 + 1e-12):
+                        raise SettingsError(
+                            f"the bath {bath.name} acts with the cell every {self._period} steps, "
+                            f"{between:g} fs, which is longer than {name} = {digits(time)} fs; use a shorter "
+                            "period (--barostat-period) or a longer coupling time"
+                        )
 
     def heats(self, number: int) -> dict[str, float]:
         """Energy that each bath has given to the atoms of a system since the first step, eV, by group."""

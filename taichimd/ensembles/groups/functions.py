@@ -8,6 +8,7 @@ from typing import Any
 
 from taichimd.core.arguments import Number, device_helper, kernel, types_of
 from taichimd.core.runtime import in_double, ti
+from taichimd.ensembles.barostats.tensors import component_function
 from taichimd.ensembles.bath_arrays import taken_baths
 from taichimd.ensembles.functions import EnsembleFunctions
 from taichimd.ensembles.groups.layout import (
@@ -30,6 +31,7 @@ from taichimd.ensembles.groups.layout import (
     ROW,
     SEED,
     SOURCE,
+    TENSOR,
     THERMOSTATS,
     WHOSE,
 )
@@ -58,7 +60,8 @@ def group_functions(coupling: Any, real: Any, by_slot: bool) -> EnsembleFunction
         by_slot: whether neighbouring threads have neighbouring atoms (CUDA).
     """
     kinds, sums, corrects = coupling.acting, coupling.sums_of_group, coupling.corrects
-    has_sources, rows = coupling.has_sources, coupling.rows
+    has_sources, rows, parts = coupling.has_sources, coupling.rows, coupling.tensor_of_group
+    component = component_function(parts)
     in_warps = by_slot and rows <= ROWS_OF_A_WARP
     count_static = sum_functions(by_slot).count
     factors = [guarded(kind.factor_function()) for kind in kinds]
@@ -161,6 +164,10 @@ def group_functions(coupling: Any, real: Any, by_slot: bool) -> EnsembleFunction
         count(i, n, g, KINETIC, 0.5 * mass * w.dot(w), every)
         for a in ti.static(range(3)):
             count(i, n, g, ti.static(MOMENTUM + a), mass * w[a], every)
+        if ti.static(parts > 1):
+            twice = mass * w.outer_product(w)
+            for k in ti.static(range(parts)):
+                count(i, n, g, ti.static(TENSOR + k), component(twice, k), every)
         if ti.static(corrects):
             pull = ti.cast(f, ti.f64)
             if ti.static(coupling.holds):
@@ -219,6 +226,49 @@ def group_functions(coupling: Any, real: Any, by_slot: bool) -> EnsembleFunction
             put_back(g, row, every)
         return ti.cast(row[FAILED] == 0.0, ti.i32)
 
+    @in_double
+    def change_of(found_sums, row):
+        """By how much the components of twice the kinetic tensor change when a bath rescales. Serial."""
+        found = ti.Vector.zero(ti.f64, ti.static(max(parts, 1)))
+        grown = row[FACTOR] * row[FACTOR] - 1.0
+        if ti.static(parts > 1):
+            about = ti.Matrix.zero(ti.f64, 3, 3)
+            for a in ti.static(range(3)):
+                for c in ti.static(range(3)):
+                    about[a, c] = found_sums[MOMENTUM + a] * row[CENTRE + c]
+            for k in ti.static(range(parts)):
+                found[k] = grown * (found_sums[TENSOR + k] - component(about, k))
+        else:
+            relative = 2.0 * found_sums[KINETIC]
+            for a in ti.static(range(3)):
+                relative -= found_sums[MOMENTUM + a] * row[CENTRE + a]
+            found[0] = grown * relative
+        return found
+
+    @ti.func
+    def rescale_system(k, acts, time, interval, every: ti.template()):
+        """What the baths of system k do if it is their turn. Serial.
+
+        Returns the change of the components of twice the kinetic tensor, and whether all sinks have enough.
+        """
+        change = ti.Vector.zero(ti.f64, ti.static(max(parts, 1)))
+        fine = 1
+        for g in range(every.rows_from[k], every.rows_from[k + 1]):
+            row = row_of(g, every)
+            found_sums = ti.Vector.zero(ti.f64, sums)
+            for c in ti.static(range(KINETIC, sums)):
+                found_sums[c] = emptied(g, c, every)
+            kind = kind_of(g, every)
+            if kind >= SOURCE and kind != ti.static(THERMOSTATS + local if local >= 0 else -1):
+                row[FACTOR] = ti.cast(1.0, ti.f64)
+                if acts == 1:
+                    act(time, interval, kind, found_sums, ledger_of(g, every), row)
+                    change += change_of(found_sums, row)
+                put_back(g, row, every)
+                if row[FAILED] != 0.0:
+                    fine = 0
+        return change, fine
+
     @ti.func
     def rescaled(i, v, atom, every: ti.template()):
         g = every.bath_of[atom]
@@ -269,5 +319,5 @@ def group_functions(coupling: Any, real: Any, by_slot: bool) -> EnsembleFunction
         add_kinetic, rescale, rescaled, close_step=close_step if coupling.whole else None,
         prepare=prepare if of_atoms else None, refresh=refresh if of_atoms else None,
         book=book if of_atoms else None,
-        displaced=displaced if corrects else None,
+        displaced=displaced if corrects else None, rescale_system=rescale_system if parts else None,
     )  # fmt: skip

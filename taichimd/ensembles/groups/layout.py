@@ -24,5 +24,7 @@ IDLE, SOURCE, THERMOSTATS = range(3)
 HEAT, KINETIC, MOMENTUM, POWER_OF_FORCES, FORCE = 0, 1, 2, 5, 6
 """Sums of a row in the ledger: energy that a bath of each atom has received since ever; then of one step the
 kinetic energy, momentum, sum of f.v, and sum of f. HEAT alone stands there if nothing rescales."""
+TENSOR = POWER_OF_FORCES
+"""Beside a motion of the cell, in place of what belongs to forces: components of twice the kinetic tensor."""
 SPENT = -1_000_000_000
 """In `Control.blown`, where an atom's number would be: a sink takes more than there is."""

@@ -27,7 +27,12 @@ def close_function(coupling: Coupling, thermostat: Any, box: Any, flags: Any, dr
     def act(k, at, ahead, s: ti.template()):
         """What acts on the whole of system k does so; its cell begins to move. One thread of each system."""
         interval = s.bath.ledger[thermostats.OPENS] + (ahead - 1)
-        thermostat.rescale(k, s.dt, interval, s.bath, s.cells)
+        if ti.static(coupling.rows > 0):
+            if thermostat.rescale(k, s.dt, interval, s.bath, s.cells) == 0:
+                s.control[Control.blown] = SPENT
+                s.control[at + 1] = 1
+        else:
+            thermostat.rescale(k, s.dt, interval, s.bath, s.cells)
         if ti.static(cell):
             flags.deform(k, s.control, at + 1, s.cells)
 
