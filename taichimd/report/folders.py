@@ -20,6 +20,7 @@ from taichimd.report.of_others import (
 from taichimd.report.of_run import run_part
 from taichimd.report.of_validation import validation_part
 from taichimd.report.part import Part
+from taichimd.report.words import column_words
 
 RECORDS = ("run.json", "relax.json", "kappa.json", "batch.json", "analysis.json", "validation.json")
 _PARTS: dict[str, Callable[[str, Path, Mapping[str, Any]], Part]] = {
@@ -114,15 +115,20 @@ def _sweep(name: str, folder: Path) -> list[Part]:
     begun = [
         one for one in members if (folder / one / "run.json").is_file() and lies_in(folder / one, folder)
     ]
-    whole = Part(name, "sweep", f"{len(members)} runs", f"{len(begun)} of {len(members)} runs have begun")
+    header, rows = rows_of_csv(folder / "batch.csv")
+    if "exit_reason" in header:
+        at = header.index("exit_reason")
+        how_far = f"{sum(row[at] == 'finished' for row in rows)} of {len(members)} runs finished"
+    else:
+        how_far = f"{len(begun)} of {len(members)} runs have begun"
+    whole = Part(name, "sweep", f"{len(members)} runs", how_far)
     varied = sorted({key for one in content["members"] for key in one["varied"]})
     whole.facts = [("runs", str(len(members))), ("what differs", ", ".join(varied) or "nothing")]
-    header, rows = rows_of_csv(folder / "batch.csv")
     shown = [
         k for k, column in enumerate(header) if not column.startswith("note of") and column != "no_error"
     ]
     if header:
-        columns = [header[k] for k in shown[:_SHOWN_COLUMNS]]
+        columns = [column_words(header[k]) for k in shown[:_SHOWN_COLUMNS]]
         whole.tables.append(
             ("Runs", columns, [[_short(row[k]) for k in shown[:_SHOWN_COLUMNS]] for row in rows])
         )
@@ -135,7 +141,9 @@ def _sweep(name: str, folder: Path) -> list[Part]:
 
 
 def _short(text: str) -> str:
-    """A number of a table in six digits; other text as it is."""
+    """A number of a table in six digits; other text, and whole numbers such as seeds, as they are."""
+    if text.isdigit():
+        return text
     try:
         return f"{float(text):.6g}"
     except ValueError:

@@ -24,7 +24,7 @@ from taichimd.report.of_run import (
     trajectory_of,
 )
 from taichimd.report.part import Chart, Part, Series
-from taichimd.report.words import atoms_words, cite
+from taichimd.report.words import atoms_words, cite, column_words
 
 _SWEEPS = {
     "potential_eV": "potential energy (eV/atom)",
@@ -280,13 +280,13 @@ def _potential_options(given: Any) -> str:
 
 
 def _curves(columns: Mapping[str, Array]) -> list[Chart]:
-    """Columns of a table of correlations against the first one."""
+    """Columns of a table of correlations against the first one; none for a table of one row."""
     names = [name for name in columns if "error" not in name]
-    if len(names) < 2:
+    if len(names) < 2 or len(columns[names[0]]) < 2:
         return []
     x = columns[names[0]]
     return [
-        Chart(names[0].replace("_", " "), name.replace("_", " "), [Series("", x, columns[name])])
+        Chart(column_words(names[0]), column_words(name), [Series("", x, columns[name])])
         for name in names[1:]
         if np.isfinite(columns[name]).any()
     ]

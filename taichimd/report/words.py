@@ -8,6 +8,14 @@ from taichimd.ensembles.drives.given import GroupDrive
 from taichimd.ensembles.groups.given import GroupBath
 from taichimd.ensembles.groups.source import Source
 
+_UNITS = {
+    "GW_per_m2K_per_THz": "GW/(m² K THz)", "W_per_mK_per_THz": "W/(m K THz)", "MW_per_m2K": "MW/(m² K)",
+    "W_per_mK": "W/(m K)", "ueV_per_atom_per_ps": "µeV/atom/ps", "eV_per_atom": "eV/atom",
+    "eV_per_ps": "eV/ps", "rad_per_ps": "rad/ps", "A3": "Å³", "A": "Å", "GPa": "GPa", "THz": "THz",
+    "eV": "eV", "ps": "ps", "K": "K",
+}  # fmt: skip
+"""Units in names of columns, a unit that ends with another one first."""
+
 _THERMOSTATS = {
     "langevin": ("Langevin dynamics", ["leimkuhler2013"]),
     "berendsen": ("the weak-coupling thermostat of Berendsen", ["berendsen1984"]),
@@ -91,6 +99,14 @@ def atoms_words(report: Mapping[str, Any]) -> str:
     return f"{counted(report['n_atoms'], 'atom')} of {formula}" + (
         f", {fixed:,} of them fixed" if fixed else ""
     )
+
+
+def column_words(column: str) -> str:
+    """The name of a column with its unit in brackets: "time (ps)" for time_ps."""
+    for unit, shown in _UNITS.items():
+        if column.endswith(f"_{unit}"):
+            return f"{column.removesuffix(f'_{unit}').replace('_', ' ')} ({shown})"
+    return column.removeprefix("n_").replace("_", " ")
 
 
 def dynamics_method(

@@ -79,7 +79,11 @@ def test_a_conductivity_without_an_error_says_so(call):
     record |= {"error_is": "standard error, over independent runs"}
     record["kappa_W_per_mK"] = {"value": 150.0, "error": 4.0, "status": "ok", "note": ""}
     Path("k/kappa.json").write_text(json.dumps(record))
+    Path("k/kappa.csv").write_text("length_A,kappa_W_per_mK\n31.8,150.0\n")
+    assert part_of("k").charts == [], "a table of one row has no curve"
+    Path("k/kappa.csv").write_text("time_ps,kappa_W_per_mK\n1.0,140.0\n2.0,150.0\n")
     part = part_of("k")
+    assert [(one.x, one.y) for one in part.charts] == [("time (ps)", "kappa (W/(m K))")]
     assert "2 independent runs were equilibrated" in part.method
     assert part.method.endswith("The error is the standard error, over independent runs.")
 

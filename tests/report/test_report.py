@@ -116,6 +116,12 @@ def test_a_sweep_has_its_table_and_its_runs(tmp_path):
     assert (whole.status, len(runs)) == ("2 of 3 runs have begun", 2)
     assert whole.tables == [("Runs", ["run", "temperature"], [["000-300K", "300.123"]])]
     assert "Sweep of 3 runs" in report_page([whole, *runs])
+    rows = "run,seed,exit_reason,mean_pressure_GPa\n000-300K,79596200739932,finished,0.25\n"
+    (tmp_path / "sweep" / "batch.csv").write_text(rows)
+    whole, *_ = parts_of(tmp_path / "sweep")
+    assert whole.status == "1 of 3 runs finished"
+    columns = ["run", "seed", "exit reason", "mean pressure (GPa)"]
+    assert whole.tables == [("Runs", columns, [["000-300K", "79596200739932", "finished", "0.25"]])]
 
 
 def test_a_validation_has_its_checks(tmp_path):
