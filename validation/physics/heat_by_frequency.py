@@ -2,8 +2,8 @@
 
     python -m validation.physics.heat_by_frequency silicon --backend cuda
 
-Cases: `silicon` (HNEMD along x, y and z, 500 K, Tersoff 1989), `silicon-short` (NEMD of 2 and 4 nm: the
-ballistic G(w) from which mean free paths follow), `silicon-long` (NEMD of 25, 50 and 100 nm with the line
+Cases: `silicon` (HNEMD along x, y and z, 500 K, Tersoff 1989), `silicon-300` (at 300 K),
+`silicon-short` (NEMD of 2 and 4 nm: the ballistic G(w) from which mean free paths follow), `silicon-long` (NEMD of 25, 50 and 100 nm with the line
 through 1/kappa against 1/L), `graphene` (HNEMD, 300 K, parts in and out of the plane), `silica` (glass of
 3,000 atoms quenched from the melt, HNEMD, quantum correction), `stillinger-weber` (silicon, HNEMD, 1,000 K,
 for `lattice_kappa`), `speed` (HNEMD of 64,000 atoms of silicon with and without spectrum). Each case writes
@@ -45,6 +45,10 @@ CASES: dict[str, dict[str, Any]] = {
     "silicon": {
         **DRIVEN, "temperature": 500.0, "supercell": (10, 10, 10), "driving_force": 1e-4, "direction": "xyz",
         "every": 10, "runs": 9, "at_once": 9, "time": "500ps", "window": "125ps",
+    },
+    "silicon-300": {
+        **DRIVEN, "temperature": 300.0, "supercell": (10, 10, 10), "driving_force": 5e-5, "direction": "xyz",
+        "every": 10, "runs": 9, "at_once": 9, "time": "600ps", "window": "200ps",
     },
     "silicon-short": {
         **BETWEEN, "bath_length": 20.0, "lengths": "2nm,4nm", "supercell": (1, 6, 6), "runs": 5,
@@ -120,6 +124,7 @@ def silicon() -> Atoms:
 
 CELLS: dict[str, Callable[[], Atoms]] = {
     "graphene": lambda: graphene_sheet(2.491),
+    "silicon-300": lambda: bulk("Si", a=5.4425, cubic=True),
     "stillinger-weber": lambda: bulk("Si", a=5.445, cubic=True),
 }
 
