@@ -81,6 +81,10 @@ def faster(case):
     return f"{largest['faster_than_float64']['mixed']:.2f}"
 
 
+def at_interface(part, name, number):
+    return with_error(*of(ARGON_INTERFACE, part, name)[number], 1)
+
+
 def of_a_batch(ensemble, ratio):
     return f"{of('batches_h100', 'speed', ensemble, ratio):.2g}"
 
@@ -88,6 +92,7 @@ def of_a_batch(ensemble, ratio):
 PHYSICS, CONDUCTIVITY = "docs/measurements/physics.md", "docs/measurements/conductivity.md"
 LIMITS, RELAX = "docs/measurements/speed_limits.md", "docs/howto/relax.md"
 BATCHES = "docs/decisions/022-batches.md"
+NEMD, ARGON_INTERFACE = "docs/nemd.md", "interface_conductance_argon"
 PHONONS = "docs/howto/phonons.md"
 CSSP, OUTPUT = "docs/howto/cssp.md", "docs/howto/output.md"
 NUMBERS = [
@@ -133,9 +138,37 @@ NUMBERS = [
     ),
     (
         "docs/spectra.md",
-        "| integral",
+        "| integral of G",
         lambda: with_error(*of("heat_flow", "conductance_of_spectrum_MW_per_m2K"), 1),
     ),
+    (
+        "docs/spectra.md",
+        "| of the baths",
+        lambda: with_error(*(1e3 * x for x in of("heat_transmission", "heat_of_baths_eV_per_ps")), 3),
+    ),
+    (
+        "docs/spectra.md",
+        "| integral of the spectrum of the atoms",
+        lambda: with_error(*(1e3 * x for x in of("heat_transmission", "heat_of_paths_eV_per_ps")), 3),
+    ),
+    (
+        "docs/spectra.md",
+        "| integral of the spectrum of the heat flow",
+        lambda: f"{1e3 * of('heat_transmission', 'heat_of_planes_eV_per_ps'):.3f}",
+    ),
+    (
+        "docs/spectra.md",
+        "| lattice dynamics, exact",
+        lambda: f"{1e3 * of('heat_transmission', 'heat_exact_eV_per_ps'):.3f}",
+    ),
+    (NEMD, "| NEMD, heat of the baths", lambda: at_interface("nemd", "G_of_jump", 0)),
+    (NEMD, "| NEMD, integral", lambda: at_interface("nemd", "G_of_spectrum", 1)),
+    (
+        NEMD,
+        "| equilibrium, without",
+        lambda: with_error(*of(ARGON_INTERFACE, "equilibrium", "G_without_exchange"), 1),
+    ),
+    (NEMD, "| expected in", lambda: f"{of(ARGON_INTERFACE, 'expected_in_equilibrium_MW_per_m2K'):.1f}"),
     ("docs/spectra.md", "| the same", lambda: f"{of('heat_flow', 'conductance_of_current_MW_per_m2K'):.1f}"),
     (PHONONS, "| Stillinger-Weber", lambda: phonon("Stillinger-Weber", "gamma_THz")),
     (PHONONS, "| Tersoff 1988", lambda: phonon("Tersoff 1988", "ta_x_THz")),

@@ -2,13 +2,13 @@
 
     python -m validation.physics.heat_by_frequency silicon --backend cuda
 
-Cases: `silicon` (HNEMD along x, y and z, 500 K, Tersoff 1989), `silicon-300` (at 300 K), `silicon-short` (NEMD
-of 2 and 4 nm: the ballistic G(w) from which mean free paths follow), `silicon-long` (NEMD of 25, 50 and 100 nm
-with the line through 1/kappa against 1/L), `graphene` (HNEMD, 300 K, parts in and out of the plane), `silica`
-(glass of 3,000 atoms quenched from the melt, HNEMD, quantum correction), `stillinger-weber` (silicon, HNEMD,
-1,000 K, for `lattice_kappa`), `speed` (HNEMD of 64,000 atoms of silicon with and without spectrum). Each case
-writes `heat_CASE.json` (with _ for -) and a picture. `silicon` uses `heat_silicon_short.json` if this file is
-there.
+Cases: `silicon` (HNEMD along x, y and z, 500 K, Tersoff 1989), `silicon-300` (at 300 K), `silicon-short`
+(NEMD of 2 and 4 nm: the ballistic G(w) from which mean free paths follow), `silicon-long` (NEMD of 25, 50 and
+100 nm with the line through 1/kappa against 1/L), `graphene` (HNEMD, 300 K, parts in and out of the plane),
+`silica` (glass of 3,000 atoms quenched from the melt, HNEMD, quantum correction), `stillinger-weber`
+(silicon, HNEMD, 1,000 K, for `lattice_kappa`), `speed` (HNEMD of 64,000 atoms of silicon with and without
+spectrum). Each case writes `heat_CASE.json` (with _ for -) and a picture. `silicon` uses
+`heat_silicon_short.json` if it is there.
 """
 
 import argparse
