@@ -173,6 +173,10 @@ NUMBERS = [
     (PHONONS, "| Stillinger-Weber", lambda: phonon("Stillinger-Weber", "gamma_THz")),
     (PHONONS, "| Tersoff 1988", lambda: phonon("Tersoff 1988", "ta_x_THz")),
     (PHONONS, "| Tersoff 1988", lambda: phonon("Tersoff 1988", "lo_x_THz")),
+    *(
+        (PHONONS, f"| {n} × {n} × {n}", lambda n=n: f"{of('lattice_kappa', 'kappa_W_per_mK', str(n)):.0f}")
+        for n in (7, 11, 15)
+    ),
     (CONDUCTIVITY, "| HNEMD, H200", lambda: kappa("kappa_germanium_hnemd")),
     (CONDUCTIVITY, "| HNEMD, two CPU cores", lambda: kappa("kappa_germanium_hnemd_half_force")),
     (CONDUCTIVITY, "| HNEMD, four CPU cores", lambda: kappa("kappa_silicon_hnemd")),
