@@ -73,7 +73,7 @@ def _of_one(one: Certificate, number: int) -> Html:
     parts: list[Any] = [
         paragraph(element("b", one.verdict)),
         facts(_potential(one)),
-        table(("check", "", "question", "value", "limit", "note"), rows, (3, 4)),
+        table(("check", "status", "question", "value", "limit", "note"), rows, (3, 4)),
     ]
     if (figure := limits_figure(one.outcomes)) is not None:
         told = "Each value over its limit; a point right of the line at 1 has failed."

