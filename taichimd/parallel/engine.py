@@ -41,6 +41,9 @@ from taichimd.system.species import elements_of, kinds_of, symbols_of
 FASTER = 1.2
 """Largest displacement in a step that lists bear which serve until they lack a pair, over that with the lists
 before."""
+SPREAD = 2.1
+"""Terms are evaluated that are needed until atoms have gone this many times as far as the last lists bore: as
+far as with the last lists, and with the next ones."""
 MAX_AHEAD = 50
 """Steps that are queued before the host looks."""
 FIRST_AGE = 20.0
@@ -316,13 +319,16 @@ class ParallelEngine(NotCopied):
             Whether that is far enough; else atoms must be chosen anew.
         """
         lists, held = self._device.lists, self._held
+        some_rows = held.whole.rows_reach > 0.0 and self._bears > 0.0
+        held.spread = spread = (0.0 if anew else self._gone) + SPREAD * self._bears if some_rows else inf
         held.mark(anew, 0.0 if anew else max(0.8 * self._gone, 0.5 * self._bears))
         found = self._in_all(evaluate, held.bears)
         self._device.blown = False
         self._bears, allowed = (min(each[k] for each in found) for k in range(2))
         bears = self._bears
         before, self._gone, pace = self._gone, max(each[2] for each in found), max(each[3] for each in found)
-        left = allowed - self._gone
+        of_choice = allowed - self._gone
+        left = min(of_choice, spread - self._gone)
         most = FASTER * pace
         if not lists.near_list and 0.0 < most < 0.5 * bears:
             far, fast, self._noted = left, most, lists.skins.near - 1.01 * most - 1e-4
@@ -331,7 +337,7 @@ class ParallelEngine(NotCopied):
             far, fast, self._noted = min(bears * (1.0 - 1e-6), left), inf, inf
         self._farthest = Farthest(far**2, fast**2, self._noted**2, self._device.reach.most_step2)
         grows = bears if anew else max(self._gone - before, 0.0)
-        self._choose_next = left - grows < LITTLE_LEFT * bears
+        self._choose_next = of_choice - grows < LITTLE_LEFT * bears
         return anew or left >= LEAST_LEFT * bears
 
     def _finish(self, want: int) -> None:

@@ -22,6 +22,8 @@ from taichimd.program.groups import Choice
 from taichimd.system.cell import Cells
 from taichimd.system.state import State
 
+ROUNDED = 1e-3
+"""Angstrom; more than distances of float32 from a slab are wrong by."""
 LEAST_MARGIN = 0.3
 """How far beyond the reach a process holds atoms at first, over the cutoff, at least. Atoms may move half of
 it until they are chosen anew, which takes as long as some steps."""
@@ -80,9 +82,11 @@ class Held:
         device, state, shared, places, kernels: of the atoms here.
         route: what an exchange sends and receives.
         allowed: angstrom that atoms may move until they are chosen anew.
+        spread: angstrom that atoms may be from where they were chosen, for the terms that are evaluated.
     """
 
     device: Device | None = None
+    spread = inf
     state: State
     shared: Any
     places: Places
@@ -155,7 +159,7 @@ class Held:
         self.shared = Shared(
             slot=ti.ndarray(ti.i32, state.n),
             number=ti.ndarray(ti.i32, state.n),
-            idle=ti.ndarray(ti.i32, state.n),
+            away=ti.ndarray(state.real, state.n),
             owned=ti.ndarray(ti.i32, state.n),
             chosen=ti.ndarray(state.vec, slabs.width),
             ends=ti.ndarray(ti.i32, slabs.processes),
@@ -179,7 +183,7 @@ class Held:
         way.write(state.vel, velocities[members])
         way.write(shared.slot, self.part.slot[members])
         way.write(shared.number, members)
-        way.write(shared.idle, self._idle().astype(np.int32))
+        way.write(shared.away, self.part.away.astype(self.real))
         self._lay_out_messages()
         assert self.device is not None
         self.device.forces_known = self.device.evaluated = self.device.blown = False
@@ -222,18 +226,18 @@ class Held:
             self._way.write(array, xp.concatenate(parts))
         return array, routes, ends
 
-    def _idle(self) -> Any:
-        """(m,) where no own atom needs the terms of an atom here, wherever both may go."""
-        whole, away = self.whole, self.part.away
+    def _needed(self) -> float:
+        """Angstrom from the slab up to which own atoms need the terms of an atom, wherever both go."""
+        whole = self.whole
         if whole.rows_reach == 0.0:
-            return away >= 0.0
-        return away > whole.rows_reach + self.part.reach - whole.reach
+            return -0.5
+        return whole.rows_reach + 2.0 * min(self.spread, self.allowed) + ROUNDED
 
     def _after_lists(self) -> None:
         """Queue what empties rows of atoms whose terms nobody needs, and finds places of own atoms."""
         assert self.device is not None
-        lists = self.device.lists
-        self.device.call(self.kernels.listed, self.state, self.shared, lists.control, lists.verlet)
+        lists, needed = self.device.lists, self._needed()
+        self.device.call(self.kernels.listed, self.state, self.shared, lists.control, lists.verlet, needed)
 
     # Vectors of atoms.
 

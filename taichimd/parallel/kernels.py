@@ -57,7 +57,9 @@ class Shared(Bundle):
 
     slot: Any = ArrayField("i32", "n", "place in the slabs' order of the atom of a number here")
     number: Any = ArrayField("i32", "n", "the user's number of it")
-    idle: Any = ArrayField("i32", "n", "1 where no own atom needs the terms of the atom of a number here")
+    away: Any = ArrayField(
+        "real", "n", "distance from the slab of the atom of a number here when atoms were chosen; -1: own"
+    )
     owned: Any = ArrayField("i32", "n", "at a place of atoms: the user's number of an own atom; else -1")
     chosen: Any = ArrayField("vec", "width", "own positions when atoms were chosen, angstrom")
     sent: Any = ArrayField("vec", "out", "messages to the other processes, one after the other")
@@ -338,17 +340,18 @@ def shared_kernels(real: Any, coupling: Coupling, near_list: bool, backend: str)
     @kernel(
         types,
         atoms=Atoms.only("n", "ident"),
-        shared=Shared.only("slot", "number", "idle", "owned", "first", "last"),
+        shared=Shared.only("slot", "number", "away", "owned", "first", "last"),
         control=CONTROL,
         verlet=VerletRows.only("count"),
+        needed=Number("real", "`away` up to which own atoms need the terms of an atom, angstrom"),
     )
-    def listed(atoms, shared, control, verlet):
+    def listed(atoms, shared, control, verlet, needed):
         """Lists were made: places of own atoms; atoms whose terms nobody needs have no neighbours."""
         for i in range(atoms.n):
             here = atoms.ident[i]
             at = shared.slot[here]
             shared.owned[i] = shared.number[here] if at >= shared.first and at < shared.last else -1
-            if shared.idle[here] == 1:
+            if shared.away[here] > needed:
                 verlet.count[i] = 0
         for _ in range(1):
             control[Control.far_atoms] = 0
