@@ -81,10 +81,12 @@ def tuple_lists_function(group: Group, real: Any, term: Any, backend: str) -> An
         return j > i or (j == i and 2 * code < (1 << shift_bits))
 
     @ti.func
-    def listed(i, entry, n, shift_bits, kind: ti.template(), limits2: ti.template(), places: ti.template()):
-        """Whether a pair is within its cutoff and the inner skin."""
-        apart = to_neighbour(opposite(places[i]), entry, n, shift_bits, places)
-        return squared(apart) < limit_of(PAIRS, i, neighbour(entry, shift_bits), n_kinds, kind, limits2)
+    def listed(i, entry, n, rows: ti.template(), limits2: ti.template(), places: ti.template()):
+        """Whether a pair is within its cutoff and the inner skin, and in both rows: some rows are emptied."""
+        j = neighbour(entry, rows.shift_bits)
+        apart = to_neighbour(opposite(places[i]), entry, n, rows.shift_bits, places)
+        near = squared(apart) < limit_of(PAIRS, i, j, n_kinds, rows.kind, limits2)
+        return near and rows.count[j] > 0
 
     @ti.func
     def accepted(r2_s, r2_t, a, b, c, table: ti.template(), shared, skin):
@@ -131,7 +133,7 @@ def tuple_lists_function(group: Group, real: Any, term: Any, backend: str) -> An
                 width, shift_bits = rows.width, rows.shift_bits
                 for s in range(rows.count[i]):
                     entry = read(rows.entries, i, s, n, width, layout_of_pairs)
-                    if listed(i, entry, n, shift_bits, rows.kind, g.near.limits2, g.near.places):
+                    if listed(i, entry, n, rows, g.near.limits2, g.near.places):
                         with_it += 1
                         if owned(i, entry, shift_bits):
                             own += 1
@@ -154,7 +156,7 @@ def tuple_lists_function(group: Group, real: Any, term: Any, backend: str) -> An
                 pair, mine = t.firsts[i], t.firsts[n + i]
                 for s in range(rows.count[i]):
                     entry = read(rows.entries, i, s, n, width, layout_of_pairs)
-                    near = listed(i, entry, n, shift_bits, rows.kind, g.near.limits2, g.near.places)
+                    near = listed(i, entry, n, rows, g.near.limits2, g.near.places)
                     if near and owned(i, entry, shift_bits):
                         t.tuples[3 * pair] = i
                         t.tuples[3 * pair + 1] = entry

@@ -214,10 +214,13 @@ def prune_functions(
                         j = neighbour(entry, shift_bits)
                         # The image seen from the other side has the negative code.
                         mirrored = (i << shift_bits) | (-(entry & mask) & mask)
+                        # A row that was emptied, which no atom that counts needs, has none.
+                        reverse = slot(i, s, n, near_width, layout)
                         for u in range(ti.min(g.near.count[j], near_width)):
                             at = slot(j, u, n, near_width, layout)
                             if g.near.entries[at] == mirrored:
-                                g.kept.reverse[slot(i, s, n, near_width, layout)] = at
+                                reverse = at
+                        g.kept.reverse[slot(i, s, n, near_width, layout)] = reverse
 
     @ti.func
     def unfit(near_width, control: ti.template()):
