@@ -69,6 +69,8 @@ GROUPS = {
             "Move",
             "Drag",
             "Momentum",
+            "Insert",
+            "Delete",
             "Group",
         ),
         others=(

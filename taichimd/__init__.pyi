@@ -33,6 +33,8 @@ from taichimd.ensembles.registry import NoseHoover as NoseHoover
 from taichimd.ensembles.registry import StochasticCell as StochasticCell
 from taichimd.ensembles.registry import StochasticCellRescaling as StochasticCellRescaling
 from taichimd.ensembles.registry import combine as combine
+from taichimd.exchange.delete import Delete as Delete
+from taichimd.exchange.insert import Insert as Insert
 from taichimd.force_constants import second_order as second_order
 from taichimd.force_constants import third_order as third_order
 from taichimd.force_constants import write_force_constants as write_force_constants

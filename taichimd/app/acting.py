@@ -17,6 +17,7 @@ from taichimd.ensembles.drives.motion import Move
 from taichimd.ensembles.drives.spring import Spring
 from taichimd.ensembles.drives.wall import Wall
 from taichimd.ensembles.groups.given import GroupBath, group_baths, of_record
+from taichimd.exchange.base import Exchange, named
 from taichimd.io.checkpoint import Checkpoint
 from taichimd.io.structures import read_noted
 from taichimd.settings.acting import ActingSettings
@@ -35,11 +36,13 @@ class Acting:
         groups: by name; frozen.
         baths: thermostats, sources of constant power, and drives.
         notes: remarks for the user.
+        exchanges: insertions and deletions of molecules.
     """
 
     groups: Mapping[str, Numbers] = field(default_factory=dict)
     baths: list[GroupBath | GroupDrive] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    exchanges: list[Exchange] = field(default_factory=list)
 
     def record(self) -> dict[str, Any]:
         """Record for run.json: number of atoms of each group, and the baths."""
@@ -51,6 +54,7 @@ class Acting:
         of_bath = {one.name for one in self.baths}
         rest = [f"{name} {len(atoms):,} atoms" for name, atoms in self.groups.items() if name not in of_bath]
         rows = [("bath" if isinstance(one, GroupBath) else "drive", one.describe()) for one in self.baths]
+        rows += [(one.kind, one.describe()) for one in self.exchanges]
         return [*rows, ("groups", ", ".join(rest))] if rest else rows
 
 
@@ -66,7 +70,28 @@ def acting_of_new(settings: RunSettings, atoms: Atoms, steps: int) -> Acting:
         SettingsError: a group that is empty or cannot be read, an atom in two baths, a value that makes no
             sense.
     """
-    return _made(settings, atoms, {}, (0, steps))
+    acting = _made(settings, atoms, {}, (0, steps))
+    return replace(acting, exchanges=exchanges_of(settings))
+
+
+def exchanges_of(settings: RunSettings) -> list[Exchange]:
+    """Insertions and deletions of settings, with names that differ.
+
+    Raises:
+        SettingsError: a value that makes no sense.
+        StructureError: a file of a molecule that cannot be read.
+    """
+    found = []
+    for item in settings.acting.exchanges:
+        molecule, more = item.values.get("molecule"), {"seed": settings.ensemble.seed}
+        if item.group:
+            more["region"] = item.group
+        if molecule is not None and Path(molecule).is_file():
+            read = read_noted(molecule)[0]
+            found.append(replace(item, values={**item.values, "molecule": read}).make(None, (0, 1), more))
+            continue
+        found.append(item.make(None, (0, 1), more))
+    return named(found)
 
 
 def acting_of_restart(settings: RunSettings, checkpoint: Checkpoint, steps: int) -> tuple[Acting, Checkpoint]:
@@ -87,7 +112,7 @@ def acting_of_restart(settings: RunSettings, checkpoint: Checkpoint, steps: int)
     if settings.acting == before:
         baths: list[GroupBath | GroupDrive] = [of_record(one) for one in checkpoint.bath.get("acting", [])]
         baths += [drive_of_record(one) for one in checkpoint.bath.get("drives", [])]
-        return Acting(Groups(atoms, kept), baths), checkpoint
+        return Acting(Groups(atoms, kept), baths, exchanges=exchanges_of(settings)), checkpoint
     same = _selections(before).items() & _selections(settings.acting).items()
     kept = {name: kept[name] for name, _ in same if name in kept}
     acting = _made(settings, atoms, kept, (checkpoint.step, checkpoint.step + steps))
@@ -97,6 +122,7 @@ def acting_of_restart(settings: RunSettings, checkpoint: Checkpoint, steps: int)
             "the settings of baths of groups or drives differ: their heat and work, and conserved_eV, count "
             "from this restart"
         )
+    acting = replace(acting, exchanges=exchanges_of(settings))
     return acting, replace(checkpoint, bath=bath)
 
 

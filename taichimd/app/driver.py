@@ -11,6 +11,7 @@ from rich.console import Console
 
 from taichimd.app import observing
 from taichimd.app.checkpoint_keeper import SavedTogether
+from taichimd.app.exchanging import ExchangingEngine
 from taichimd.app.job import Job, goes_on
 from taichimd.app.loop import RunResult, run_loop
 from taichimd.app.notes import faster_runtime
@@ -31,6 +32,7 @@ from taichimd.app.supervised import to_the_end
 from taichimd.core.signals import StopRequest
 from taichimd.core.started import begin_of_command
 from taichimd.ensembles.registry import Ensemble
+from taichimd.exchange.ledger import N_ATOMS, Ledger
 from taichimd.forcefields.term import BOND_ORDER
 from taichimd.io.files import allow_open_files
 from taichimd.io.lock import locked
@@ -102,8 +104,12 @@ def run_jobs(jobs: Mapping[str, Job], console: Console) -> tuple[int, bool]:
 
 def _together(runs: Sequence[Run], engine: Any, console: Console) -> tuple[int, bool]:
     """Step, write, report to the last file; the exit code, and whether a system has exploded."""
-    ends = [run.open() for run in runs]
     first = runs[0]
+    if first.job.exchanges:
+        how = first.job.settings.compute.record()
+        saved = {} if first.job.checkpoint is None else first.job.checkpoint.exchange
+        engine = ExchangingEngine(first.simulation, first.job.exchanges, how, saved)
+    ends = [run.open() for run in runs]
 
     def stopped(number: int) -> None:
         error, end = engine.members[number].error, ends[number]
@@ -162,6 +168,11 @@ def check_folder(folder: OutputFolder, job: Job) -> bool:
         job.notes.append(
             "thermo.csv was begun without a deformation and continues without strains: choose another "
             "--output for them"
+        )
+    if appending and job.exchanges and lacks(folder.thermo, N_ATOMS):
+        job.notes.append(
+            "thermo.csv was begun without insertions and deletions and continues without their columns: "
+            "choose another --output for them"
         )
     return appending
 
@@ -252,6 +263,8 @@ def simulation_of(engine: "System", job: Job) -> Simulation:
     require_finite(first.energy, first.forces, engine)
     simulation = Simulation.from_engine(engine, timestep=job.settings.run.timestep)
     simulation.groups = {} if job.acting is None else dict(job.acting.groups)
+    if job.checkpoint is not None and job.checkpoint.exchange:
+        simulation.exchange = Ledger([], job.checkpoint.exchange)
     if job.checkpoint is not None:
         continue_clock(simulation, job.checkpoint)
     return simulation

@@ -12,16 +12,19 @@ from numpy.typing import NDArray
 
 from taichimd.app import observing
 from taichimd.app.acting import Acting, acting_of_new, acting_of_restart
+from taichimd.app.exchanging import check_exchange
 from taichimd.app.notes import before_run, of_start, where_it_goes_on
 from taichimd.app.output_folder import OutputFolder
 from taichimd.app.restart import at_rest, cut_ramp, new_bath, read_run, redrawn
 from taichimd.app.trust import check_trusted
 from taichimd.core.errors import SettingsError
+from taichimd.exchange.base import Exchange
 from taichimd.io.checkpoint import Checkpoint, check_same_system
 from taichimd.io.report import plot_format_of, read_report
 from taichimd.io.structures import has_velocities, read_noted, remarks
 from taichimd.observables.plan import Plan
 from taichimd.observables.planning import saved_plan
+from taichimd.settings.acting import with_molecule
 from taichimd.settings.config import check_velocities, make_settings
 from taichimd.settings.run import SETTINGS, RunSettings
 from taichimd.settings.types import DRAW, FILE, absolute, of_each
@@ -54,6 +57,11 @@ class Job:
     plan: Plan | None = None
     acting: Acting | None = None
     given: frozenset[str] = frozenset()
+
+    @property
+    def exchanges(self) -> list[Exchange]:
+        """Insertions and deletions of molecules."""
+        return [] if self.acting is None else self.acting.exchanges
 
     @property
     def fixed(self) -> NDArray[np.bool_] | None:
@@ -114,6 +122,9 @@ def prepare_job(
     observing.check(plan, atoms, forcefield)
     notes = [*read, *remarks(atoms), *of_start(atoms)]
     acting = acting_of_new(given, atoms, steps)
+    check_exchange(acting.exchanges, atoms, forcefield, given.run.timestep)
+    observing.check_exchange(plan, acting.exchanges)
+    _check_frames(given, acting)
     notes += told + before_run(given, atoms, forcefield) + acting.notes
     if "step" in atoms.info:
         step = f"step {atoms.info['step']} of {start.structure}"
@@ -166,6 +177,10 @@ def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Pat
     observing.check(plan, atoms, forcefield)
     notes += rested + drawn + new_bath(settings, checkpoint) + cut_ramp(settings, checkpoint, steps)
     acting, checkpoint = acting_of_restart(settings, checkpoint, steps)
+    saved_exchange = checkpoint.exchange, checkpoint.step
+    check_exchange(acting.exchanges, atoms, forcefield, settings.run.timestep, *saved_exchange)
+    observing.check_exchange(plan, acting.exchanges)
+    _check_frames(settings, acting)
     notes += acting.notes
     notes += told + before_run(settings, atoms, forcefield)
     if "structure" in given.given:
@@ -175,6 +190,15 @@ def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Pat
         notes += where_it_goes_on(saved, structure)
     settings = _absolute(settings).with_intervals(steps, len(atoms))
     return Job(settings, steps, atoms, forcefield, checkpoint, notes, plan, acting, given.given)
+
+
+def _check_frames(settings: RunSettings, acting: Acting) -> None:
+    """Raise a SettingsError if frames would have several numbers of atoms, and their format has one."""
+    if acting.exchanges and settings.output.frames == "netcdf":
+        raise SettingsError(
+            f"frames = netcdf: {acting.exchanges[0].called} changes the number of atoms, and a NetCDF "
+            "trajectory has one number of atoms; choose --frames extxyz or traj"
+        )
 
 
 def _read(given: RunSettings) -> tuple[Atoms, list[str]]:
@@ -216,6 +240,8 @@ def _absolute(settings: RunSettings) -> RunSettings:
         changes["structure"] = absolute(settings.system.structure, folder=True)
     if settings.potential.file:
         changes["potential"] = of_each(settings.potential.file, absolute)
+    if settings.acting.insert:
+        changes["insert"] = [with_molecule(text, Path.absolute) for text in settings.acting.insert]
     return settings.changed(**changes)
 
 

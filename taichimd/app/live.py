@@ -109,6 +109,7 @@ class Observations(Sampler):
         if simulation.step <= self._seen or simulation.step < self.plan.first_step or self.complete:
             return
         self._seen = simulation.step
+        self._run.engine = simulation.engine  # a new one after molecules were inserted or deleted
         self._run.engine.observe(self._take)
 
     def _take(self, state: Any, energies: Any, virials: Any) -> None:

@@ -248,6 +248,7 @@ def after_run(report: dict[str, Any]) -> list[str]:
         report: of run.json.
     """
     told = [*observed_equilibration(report), *of_output(report), *beyond_tables(report)]
+    told += report.get("exchange", {}).get("notes", [])
     first, last = report.get("first_volume_A3"), report.get("last_volume_A3")
     if first is None or last is None or 1.0 / TORN < last / first < TORN:
         return told

@@ -1,5 +1,6 @@
 """What `taichimd run` observes, from settings to files; a restart that completes a run continues with it."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,8 @@ from taichimd.observables.planning import (
     parse_kinds,
     saved_plan,
 )
+from taichimd.observables.reactions import ReactionEvents
+from taichimd.settings.config import OF_REACTIONS
 from taichimd.settings.run import SETTINGS, RunSettings
 from taichimd.settings.types import DRAW, parse_time
 from taichimd.system.constraints import constrained, directions
@@ -43,6 +46,12 @@ def plan_of(settings: RunSettings, first_step: int, steps: int) -> Plan | None:
                 )
         return None
     window = None if observe.window is None else parse_time(observe.window)
+    for key in OF_REACTIONS if ReactionEvents.name not in parse_kinds(observe.quantities) else ():
+        if observe.record()[key] != SETTINGS[key].default:
+            raise SettingsError(
+                f"{key} = {observe.record()[key]:g}: it is a setting of reactions, and observe = "
+                f"{observe.quantities}; leave {key} out, or add reactions to observe"
+            )
     kinds, timestep = parse_kinds(observe.quantities), settings.run.timestep
     plan = make_plan(
         kinds,
@@ -101,6 +110,23 @@ def check(plan: Plan | None, atoms: Atoms, forcefield: Any) -> None:
             cell,
             atoms.pbc,
             np.any(directions(constrained(atoms), len(atoms)), axis=1),
+        )
+
+
+def check_exchange(plan: Plan | None, exchanges: Sequence[Any]) -> None:
+    """Raise if observables need the same atoms throughout, and molecules are inserted or deleted.
+
+    Raises:
+        SettingsError: such an observable.
+    """
+    if plan is None or not exchanges:
+        return
+    each = {kind.name: kind.takes_exchange for kind in observables_of(plan)}
+    if not all(each.values()):
+        refused = ", ".join(name for name, takes in each.items() if not takes)
+        raise SettingsError(
+            f"observe = {refused}: needs the same atoms in all samples, and {exchanges[0].called} changes "
+            "them; observe species, or a run without insertions and deletions"
         )
 
 

@@ -213,7 +213,7 @@ class TrajectoryFile(GrowingFile):
             raise SettingsError(f"per_atom = {per_atom!r}: expected some of {', '.join(PER_ATOM)}")
 
     def _make(self, simulation: SimulatedSystem) -> _Writer:
-        engine = simulation.engine
+        self._engine = engine = simulation.engine
         return _WRITERS[self.path.suffix](
             self.path, engine.symbols, engine.pbc, self._drop_from, self._per_atom, engine.masses
         )
@@ -230,6 +230,10 @@ class TrajectoryFile(GrowingFile):
         terms: Mapping[str, float] | None = None,
     ) -> None:
         """Copy the state from the device now, and have it written while the run continues."""
+        if simulation.engine is not self._engine:  # molecules came or went
+            self._behind.wait()
+            self._engine = simulation.engine
+            self._writer.set_atoms(self._engine.symbols, self._engine.masses)
         frame = self._writer.take(simulation.engine, thermo, time_ps, terms)
         self._behind.put(partial(self._writer.append_frame, frame), frame.size)
 

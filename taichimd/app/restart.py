@@ -212,7 +212,8 @@ def new_bath(settings: RunSettings, checkpoint: Checkpoint) -> list[str]:
 def same_acting(settings: RunSettings, checkpoint: Checkpoint) -> bool:
     """Whether what acts on groups is that of a checkpoint."""
     before = acting_before(checkpoint)
-    return settings.acting == before or not (settings.acting.items or before.items)
+    acting = settings.acting
+    return acting == before or not any((acting.items, before.items, acting.exchanges, before.exchanges))
 
 
 def acting_before(checkpoint: Checkpoint) -> ActingSettings:

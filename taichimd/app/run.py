@@ -166,11 +166,13 @@ class Run:
 
     def _checkpoint(self, simulation: SimulatedSystem) -> Checkpoint:
         if self.first_total.value is None:
-            self.first_total.report(simulation, simulation.engine.thermo())
+            self.first_total.report(simulation, simulation.thermo())
+        if simulation.exchange is not None:
+            self.potential = self.job.forcefield.describe(simulation.engine.symbols)
         return Checkpoint(
             **state_of(simulation),
             pbc=self.job.atoms.pbc,
-            numbers=self.job.atoms.numbers,
+            numbers=simulation.numbers,
             settings=self.job.settings.record(),
             potential_hash=self.potential["fingerprint"],
             potential=self.potential,
@@ -248,6 +250,7 @@ class Run:
             "compile_seconds": self.before["compile"],
             **circumstances(self.started),
             "notes": job.notes,
+            **self._exchange(),
             **(Acting() if job.acting is None else job.acting).record(),
             **self.observed,
             **({} if self.batch is None else {"batch": self.batch}),
@@ -259,6 +262,11 @@ class Run:
             report["segments"] = segments(self.earlier, report)
         write_report(self.folder.report, report)
         self.report = report
+
+    def _exchange(self) -> dict[str, Any]:
+        """What molecules were inserted and deleted."""
+        ledger = self.simulation.exchange
+        return {} if ledger is None else {"exchange": {**ledger.save(), "notes": ledger.notes()}}
 
     def _since_enter(self, result: RunResult) -> dict[str, Any]:
         """How long the user has waited, and the speed that this makes."""

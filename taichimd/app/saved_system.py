@@ -1,5 +1,6 @@
 """A simulated system that checkpoints keep."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -7,11 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from ase import Atoms
 
+from taichimd.app.acting import exchanges_of
+from taichimd.app.exchanging import split_acting
 from taichimd.app.notes import REDRAW_IN_PYTHON, of_start, of_system
 from taichimd.app.restart import continue_clock, set_first_velocities
 from taichimd.app.saving import NOT_OF_THE_ENGINE, Account, start_from, to_checkpoint
 from taichimd.app.simulated_system import SimulatedSystem
+from taichimd.core.errors import TaichimdWarning
 from taichimd.ensembles.registry import Ensemble
+from taichimd.exchange.base import Exchange
+from taichimd.exchange.ledger import Ledger
 from taichimd.io.checkpoint import write_checkpoint
 from taichimd.io.structures import remarks
 from taichimd.system.groups import of_runs
@@ -28,6 +34,7 @@ class SavedSystem(SimulatedSystem):
 
     _settings: Mapping[str, Any] = MappingProxyType({})
     _account = Account()
+    _exchanges: Sequence[Exchange] = ()
 
     def _begin(self, engine: "System", atoms: Atoms, given: Sequence[Any]) -> list[str]:
         """Take a new engine of these atoms, give it velocities, and keep what the engine does not tell."""
@@ -68,7 +75,8 @@ class SavedSystem(SimulatedSystem):
             precision: float64, mixed or float32.
             decomposition: particle, tuple or auto.
             groups: new groups of atoms, for `acting`.
-            acting: new baths of groups, whose states are reset; [] for none.
+            acting: new baths of groups, whose states are reset; [] for none. A list of insertions and
+                deletions alone keeps the saved baths.
             trust: whether the Python code that the checkpoint names may run, if its files are unchanged. Give
                 True only for checkpoints of your own.
 
@@ -80,11 +88,23 @@ class SavedSystem(SimulatedSystem):
                 engine and reader.
         """
         of_engine = {"backend": backend, "precision": precision, "decomposition": decomposition}
-        given = forcefield, ensemble, {"timestep": timestep, **of_engine}, trust, groups, acting
+        others, exchanges = split_acting(acting)
+        if exchanges and not others:
+            others = None  # the baths of the checkpoint continue
+        given = forcefield, ensemble, {"timestep": timestep, **of_engine}, trust, groups, others
         engine, settings, checkpoint, account = start_from(path, *given)
         self = cls.from_engine(engine, timestep=settings.run.timestep)
         self.groups = {name: of_runs(runs) for name, runs in checkpoint.groups.items()}
         continue_clock(self, checkpoint)
+        self._exchanges = exchanges or (exchanges_of(settings) if acting is None else [])
+        if checkpoint.exchange:
+            self.exchange = Ledger(self._exchanges, checkpoint.exchange)
+            if acting is None and not self._exchanges:
+                warnings.warn(
+                    "insertions and deletions are not in the checkpoint: give them again as acting=[...]",
+                    TaichimdWarning,
+                    stacklevel=2,
+                )
         record = settings.record()
         self._settings, self._account = {key: record[key] for key in NOT_OF_THE_ENGINE}, account
         return self

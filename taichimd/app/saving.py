@@ -75,6 +75,7 @@ def state_of(simulation: SimulatedSystem) -> dict[str, Any]:
         "states": engine.atom_states(),
         "fixed": engine.held,
         "groups": {name: runs_of(numbers) for name, numbers in simulation.groups.items()},
+        "exchange": {} if simulation.exchange is None else simulation.exchange.save(),
     }
 
 

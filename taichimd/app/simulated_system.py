@@ -14,11 +14,12 @@ from taichimd.io.structures import hold_results
 from taichimd.program.results import NotCopied, Thermo
 from taichimd.settings.run import SETTINGS
 from taichimd.system.constraints import fix
-from taichimd.system.groups import Numbers
+from taichimd.system.groups import Numbers, of_runs
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from taichimd.exchange.ledger import Ledger
     from taichimd.program.system import System
 
 
@@ -30,10 +31,12 @@ class SimulatedSystem(NotCopied):
         timestep: fs. last_step: where the present run ends.
         groups: numbers of the atoms of each group, by its name.
         origin_fs, origin_step: time, and step counter, from which the steps of this time step count.
+        exchange: account of molecules that were inserted and deleted; None: there are no such.
     """
 
     engine: "System"
     groups: Mapping[str, Numbers] = MappingProxyType({})
+    exchange: "Ledger | None" = None
     _structure: Atoms
 
     def _start(self, timestep: float) -> None:
@@ -56,12 +59,26 @@ class SimulatedSystem(NotCopied):
         """
         self = cls.__new__(cls)
         self._start(engine.forcefield.timestep if timestep is None else timestep)
+        self._take_engine(engine)
+        return self
+
+    def _take_engine(self, engine: "System") -> None:
         self.engine = engine
         self._structure = Atoms(
             engine.symbols, positions=engine.positions(), pbc=engine.pbc, masses=engine.masses
         )
         fix(self._structure, engine.held)
-        return self
+
+    def exchanged(self, engine: "System", groups: Mapping[str, list[list[int]]]) -> None:
+        """Go on with an engine of other atoms, after molecules were inserted or deleted.
+
+        Args:
+            engine: in the state after the exchange.
+            groups: runs of the numbers of the atoms of each group.
+        """
+        self._take_engine(engine)
+        self._terms = None
+        self.groups = {name: of_runs(runs) for name, runs in groups.items()}
 
     @property
     def step(self) -> int:
@@ -89,7 +106,8 @@ class SimulatedSystem(NotCopied):
 
     def thermo(self) -> Thermo:
         """Present energies (eV), temperature (K), pressure (GPa), volume (Å^3): `program.results.Thermo`."""
-        return self.engine.thermo()
+        found = self.engine.thermo()
+        return found if self.exchange is None else self.exchange.booked(found, self.engine.n_atoms)
 
     def heats(self) -> dict[str, float]:
         """Energy that each bath of a group has given to the atoms since the first step, eV, by group name."""

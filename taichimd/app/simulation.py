@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, overload
 
 from ase import Atoms
 
+from taichimd.app import observing
+from taichimd.app.exchanging import ExchangingEngine, check_exchange, refuse_several, split_acting
 from taichimd.app.given import all_groups, baths_of_each, drawn_at, given_of_each
 from taichimd.app.loop import RunResult, Watched, check_length, run_loop
 from taichimd.app.observer import Observer, Sampler
@@ -60,7 +62,8 @@ class Simulation(SavedSystem):
         groups: groups of atoms by name, each a text such as "5 < x < 25", a mask (n,), numbers of atoms, or a
             `Group`; they are frozen.
         acting: baths of groups, such as `[Langevin(320.0, on="hot"), Source(-0.1, on=mask)]`, with the
-            ensemble NVE alone (docs/ensembles/groups.md).
+            ensemble NVE alone (docs/ensembles/groups.md); drives; insertions and deletions of molecules,
+            `Insert` and `Delete`, with any ensemble (docs/howto/insert.md).
 
     Raises:
         SettingsError: an invalid time step, temperature or seed, constraints other than fixed atoms, an empty
@@ -102,12 +105,14 @@ class Simulation(SavedSystem):
         fixed = constrained(atoms)
         potential.check_bounded()
         of_atoms = Groups(atoms, groups, wholly(fixed))
-        baths, of_groups = group_baths(acting, of_atoms, wholly(fixed))
+        others, self._exchanges = split_acting(acting)
+        baths, of_groups = group_baths(others, of_atoms, wholly(fixed))
         self.groups = all_groups(of_atoms, baths)
         engine = Engine(
             atoms, potential, backend=backend, precision=precision, ensemble=ensemble,
             decomposition=decomposition, fixed=fixed, acting=baths,
         )  # fmt: skip
+        check_exchange(self._exchanges, atoms, potential, self.timestep)
         given = potential_label(forcefield), temperature, seed, backend, decomposition
         for remark in [*of_groups, *self._begin(engine, atoms, given)]:
             warnings.warn(printable(remark), TaichimdWarning, stacklevel=2)
@@ -150,9 +155,17 @@ class Simulation(SavedSystem):
         for remark in self.engine.forcefield.remarks_on_time(self.engine.n_atoms, steps, backend):
             warnings.warn(remark, TaichimdWarning, stacklevel=2)
         return run_loop(
-            self.engine, [Watched(self, observers, samplers)], steps, every=every, should_stop=should_stop,
-            report_first=report_first,
+            self._stepper(), [Watched(self, observers, samplers)], steps, every=every,
+            should_stop=should_stop, report_first=report_first,
         )  # fmt: skip
+
+    def _stepper(self) -> Any:
+        """The engine, or what replaces it when molecules come and go."""
+        if not self._exchanges:
+            return self.engine
+        how = {key: self._settings[key] for key in ("backend", "decomposition")}
+        saved = None if self.exchange is None else self.exchange.save()
+        return ExchangingEngine(self, self._exchanges, {**how, "precision": self.engine.precision}, saved)
 
     def observe(
         self,
@@ -193,6 +206,7 @@ class Simulation(SavedSystem):
 
         plan = make_plan(parse_kinds(kinds), self.step, steps, self.timestep, every, **options)
         plan = plan if bond_rule is None else plan.with_rule(bond_rule)
+        observing.check_exchange(plan, self._exchanges)
         return Observations(self.engine, plan, self.groups)
 
 
@@ -256,6 +270,7 @@ class Simulations(NotCopied, Sequence[Simulation]):
             with errors_name(called(number)):
                 require_atoms(atoms)
         fixed = [constrained(atoms) for atoms in systems]
+        refuse_several(acting)
         of_each, named, told = baths_of_each(systems, acting, groups, fixed)
         potential = load_forcefield(forcefield)
         potential.check_bounded()

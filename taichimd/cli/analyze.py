@@ -15,7 +15,8 @@ def analyze(
     trajectory: Annotated[
         str,
         typer.Argument(
-            help="Folder of a run, LAMMPS dump, trajectory that ASE reads, or file of bonds or species."
+            help="Folder of a run, LAMMPS dump, trajectory that ASE reads, or file of bonds, species or "
+            "dipole moments."
         ),
     ],
     output: Output = "taichimd-analysis",
@@ -26,7 +27,8 @@ def analyze(
 ) -> None:
     """Analyze a trajectory: RDF, bonds, diffusion, vibrations, as CSV and pictures, with errors.
 
-    A file of bonds gives reactions, rate constants and lifetimes of species.
+    A file of bonds gives reactions, rate constants and lifetimes of species. A file of dipole moments
+    (dipole.csv of --observe dipole) gives the infrared spectrum.
 
     Without --rdf, --angles, --msd or --vacf: everything that the file allows, except angles.
     """

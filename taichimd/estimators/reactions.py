@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from ase.formula import Formula
 
 from taichimd.estimators.bond_history import ROUNDING, BondChange, BondHistory
+from taichimd.estimators.smiles import Bonds, smiles
 
 Atoms = frozenset[int]
 
@@ -43,6 +44,7 @@ class Event:
         time: ps, of the frame that first has all products.
         reactants, products: atoms of each molecule, in the order of their formulas.
         reactant_formulas, product_formulas: in the same order.
+        reactant_bonds, product_bonds: connected pairs of atoms of each molecule, in the same order.
     """
 
     time: float
@@ -50,11 +52,28 @@ class Event:
     products: tuple[Atoms, ...]
     reactant_formulas: tuple[str, ...]
     product_formulas: tuple[str, ...]
+    reactant_bonds: tuple[Bonds, ...] = ()
+    product_bonds: tuple[Bonds, ...] = ()
 
     @property
     def reaction(self) -> str:
         """Canonical text, such as "2 H2 + O2 -> 2 H2O"."""
         return f"{_side(self.reactant_formulas)} -> {_side(self.product_formulas)}"
+
+    def smiles(self, symbols: Sequence[str]) -> str:
+        """The reaction as SMILES (`estimators.smiles`), in the order of the formulas: A.B>>C.
+
+        Args:
+            symbols: of all atoms.
+        """
+        sides = (
+            ".".join(smiles(symbols, *one) for one in zip(atoms, bonds, strict=True))
+            for atoms, bonds in (
+                (self.reactants, self.reactant_bonds),
+                (self.products, self.product_bonds),
+            )
+        )
+        return ">>".join(sides)
 
     def atoms_text(self, labels: Sequence[int]) -> str:
         """Atoms of the molecules in the order of their formulas, such as "0 1 + 2 -> 0 + 1 2".
@@ -108,13 +127,18 @@ def find_reactions(history: BondHistory, symbols: Sequence[str]) -> Reactions:
 
 @dataclass
 class _Life:
-    """A molecule between two changes: `made` and `used` are numbers of changes, None at start and end."""
+    """A molecule between two changes: `made` and `used` are numbers of changes, None at start and end.
+
+    `bonds` are those at its start, `last_bonds` those at its end.
+    """
 
     atoms: Atoms
     born: int
     made: int | None
     died: int | None = None
     used: int | None = None
+    bonds: Bonds = frozenset()
+    last_bonds: Bonds = frozenset()
 
 
 @dataclass
@@ -142,13 +166,15 @@ class _Tracker:
 
     def apply(self, change: BondChange) -> None:
         """Form and break the bonds of one frame."""
+        touched = [atom for pair in (*change.formed, *change.broken) for atom in pair]
+        for life in {id(one): one for one in (self._of_atom[atom] for atom in touched)}.values():
+            life.last_bonds = self._bonds(life.atoms)
         for i, j in change.formed:
             self._near[i].add(j)
             self._near[j].add(i)
         for i, j in change.broken:
             self._near[i].remove(j)
             self._near[j].remove(i)
-        touched = [atom for pair in (*change.formed, *change.broken) for atom in pair]
         old = {life.atoms for life in (self._of_atom[atom] for atom in touched)}
         new = set(self._components(atom for atoms in old for atom in atoms))
         for before, after in _sharing(old - new, new - old):
@@ -185,11 +211,15 @@ class _Tracker:
             reactants = {life.atoms for life in before} - stays.keys()
             products = stays.keys() - {life.atoms for life in before}
             for used, made in _sharing(reactants, products):
-                events.append(self._event(used, made, max(stays[atoms].born for atoms in made)))
+                frame = max(stays[atoms].born for atoms in made)
+                bonds = {life.atoms: life.last_bonds for life in before}, {a: stays[a].bonds for a in made}
+                events.append(self._event(used, made, frame, bonds))
         events.sort(key=lambda one: (one.time, sorted(min(atoms) for atoms in one.reactants)))
         return events, self._molecules(follows, inner)
 
-    def _event(self, used: list[Atoms], made: list[Atoms], frame: int) -> Event:
+    def _event(
+        self, used: list[Atoms], made: list[Atoms], frame: int, bonds: tuple[dict[Atoms, Bonds], ...]
+    ) -> Event:
         before, after = (sorted((self._formula(a), sorted(a), a) for a in side) for side in (used, made))
         return Event(
             self._times[frame],
@@ -197,6 +227,8 @@ class _Tracker:
             tuple(atoms for _, _, atoms in after),
             tuple(formula for formula, _, _ in before),
             tuple(formula for formula, _, _ in after),
+            tuple(bonds[0][atoms] for _, _, atoms in before),
+            tuple(bonds[1][atoms] for _, _, atoms in after),
         )
 
     def _molecules(self, follows: dict[int, _Life], inner: set[int]) -> list[Molecule]:
@@ -226,9 +258,14 @@ class _Tracker:
     def _start(self, molecules: Iterable[Atoms], frame: int, number: int | None) -> list[_Life]:
         new = [_Life(atoms, frame, number) for atoms in molecules]
         for life in new:
+            life.bonds = self._bonds(life.atoms)
             self._of_atom.update(dict.fromkeys(life.atoms, life))
         self._lives += new
         return new
+
+    def _bonds(self, atoms: Atoms) -> Bonds:
+        """Pairs of atoms of a molecule that are connected now."""
+        return frozenset((i, j) for i in atoms for j in self._near[i] if i < j)
 
     def _components(self, atoms: Iterable[int]) -> list[Atoms]:
         """Molecules of these atoms, by the present bonds."""

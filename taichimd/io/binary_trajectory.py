@@ -14,6 +14,7 @@ Format: the docstring of `ase.io.ulm`.
 """
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -21,6 +22,7 @@ import numpy as np
 from ase import Atoms
 from ase.calculators.singlepoint import SinglePointCalculator
 
+from taichimd.core.arrays import Array
 from taichimd.core.errors import OutputError
 from taichimd.io.files import open_own, writing
 from taichimd.io.snapshot import FrameWriter, Snapshot
@@ -51,9 +53,6 @@ class BinaryTrajectoryWriter(FrameWriter):
         from ase.io.trajectory import TrajectoryWriter
 
         path = self.path
-        self._atoms = Atoms(self._symbols, pbc=self._pbc)
-        if self._own_masses:
-            self._atoms.set_masses(self._masses)
         keep = drop_from is not None and path.exists()
         if keep:
             keep = cut_frames(path, int(drop_from or 0)) > 0
@@ -67,6 +66,13 @@ class BinaryTrajectoryWriter(FrameWriter):
             )
             self._frames.set_description(DESCRIPTION)
         self._whole = True
+
+    def set_atoms(self, symbols: Sequence[str], masses: Array | None) -> None:
+        """Write frames of these atoms from now on."""
+        super().set_atoms(symbols, masses)
+        self._atoms = Atoms(self._symbols, pbc=self._pbc)
+        if self._own_masses:
+            self._atoms.set_masses(self._masses)
 
     def append_frame(self, frame: Snapshot) -> None:
         """Write a frame and hand it to the system.

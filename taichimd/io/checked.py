@@ -110,6 +110,23 @@ class Bath(_Record):
     exchanges: Moves | None = None
 
 
+class Exchanges(_Record):
+    """What one insertion or deletion has done."""
+
+    molecules: Step
+    energy: FiniteFloat
+    momentum: Annotated[list[FiniteFloat], Field(min_length=3, max_length=3)]
+    looks: Step
+    seen: dict[str, Step]
+
+
+class Exchanged(_Record):
+    """The account of insertions and deletions."""
+
+    received: FiniteFloat = 0.0
+    items: dict[str, Exchanges] = {}
+
+
 class Meta(_Record):
     """The text of a checkpoint."""
 
@@ -126,6 +143,7 @@ class Meta(_Record):
     counted_from: Step
     potential: Potential = Potential()
     groups: dict[str, Annotated[list[tuple[Step, Step]], Field(min_length=1)]] = {}
+    exchange: Exchanged = Exchanged()
 
 
 def _formula(text: str) -> str:

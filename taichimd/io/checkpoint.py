@@ -28,7 +28,7 @@ METROPOLIS = "metropolis"
 """What a chain of Monte Carlo says in place of a bath."""
 _META = (
     "step", "settings", "potential_hash", "clock", "last_step", "first_total", "versions", "bath", "ramp",
-    "counted_from", "potential", "groups",
+    "counted_from", "potential", "groups", "exchange",
 )  # fmt: skip
 _OBSERVED, _STATES, _FIXED, _TURNS = "observed.", "state.", "fixed", "turns"
 _VECTORS = ("positions", "velocities", "forces")
@@ -65,6 +65,7 @@ class Checkpoint:
         states: (n,) each, what the force field keeps of the atoms (`Engine.atom_states`).
         turns: (n, 3) whole cells by which atoms were folded in a long run; None if none was.
         groups: the atoms of each group by its name, as runs (`system.groups.runs_of`).
+        exchange: account of inserted and deleted molecules (`exchange.ledger.Ledger.save`); empty without.
     """
 
     step: int
@@ -90,6 +91,7 @@ class Checkpoint:
     states: dict[str, Array] = field(default_factory=dict)
     turns: NDArray[np.int64] | None = None
     groups: dict[str, list[list[int]]] = field(default_factory=dict)
+    exchange: dict[str, Any] = field(default_factory=dict)
 
     @property
     def of_markov_chain(self) -> bool:

@@ -9,22 +9,29 @@ from typing import Any
 
 from taichimd.estimators.reaction_rates import Lifetime, Rate
 from taichimd.estimators.reactions import Event
+from taichimd.estimators.smiles import has_smiles
 from taichimd.io.files import write_atomically
 
 
-def write_events(path: Path, events: Iterable[Event], labels: Sequence[int]) -> None:
-    """Write reactions.csv: time_ps, reaction, atoms.
+def write_events(path: Path, events: Iterable[Event], labels: Sequence[int], symbols: Sequence[str]) -> None:
+    """Write reactions.csv: time_ps, reaction, atoms, and if RDKit is installed reaction_smiles.
 
     Args:
         path: the table.
         events: in the order of time.
         labels: number of each atom for the user.
+        symbols: of the atoms.
 
     Raises:
         OutputError: it cannot be written.
     """
-    rows = ([event.time, event.reaction, event.atoms_text(labels)] for event in events)
-    _write(path, ("time_ps", "reaction", "atoms"), rows)
+    names = ["time_ps", "reaction", "atoms"]
+    events = list(events)
+    rows = [[event.time, event.reaction, event.atoms_text(labels)] for event in events]
+    if has_smiles():
+        names.append("reaction_smiles")
+        rows = [[*row, event.smiles(symbols)] for row, event in zip(rows, events, strict=True)]
+    _write(path, names, rows)
 
 
 def write_rates(path: Path, found: Iterable[Rate], volume: float | None) -> None:

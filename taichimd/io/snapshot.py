@@ -124,13 +124,18 @@ class FrameWriter(OwnFile):
         per_atom: Sequence[str] = (),
         masses: Array | None = None,
     ) -> None:
-        self.path, self._symbols, self._per_atom = path, list(symbols), tuple(per_atom)
+        self.path, self._per_atom = path, tuple(per_atom)
         self._pbc = np.array(pbc, bool)
+        self.set_atoms(symbols, masses)
+        self._open(drop_from)
+
+    def set_atoms(self, symbols: Sequence[str], masses: Array | None) -> None:
+        """Write frames of these atoms from now on; arguments as of the class."""
+        self._symbols = list(symbols)
         self._numbers = np.array([atomic_numbers[symbol] for symbol in symbols])
         usual = atomic_masses[self._numbers]
         self._masses = usual if masses is None else np.asarray(masses, float)
         self._own_masses = not np.array_equal(self._masses, usual)
-        self._open(drop_from)
 
     def _open(self, drop_from: int | None) -> None:
         """Open the file, without the frames from a step on."""

@@ -12,6 +12,7 @@ from ase.cell import Cell
 
 from taichimd.core.arrays import Array
 from taichimd.core.errors import OutputError
+from taichimd.exchange.ledger import COLUMNS as EXCHANGED
 from taichimd.io.files import AppendedFile, writing
 from taichimd.program.results import Thermo
 
@@ -53,7 +54,7 @@ TERM = r"E_\w+_eV"
 HEAT = r"heat_\w+_eV"
 """Likewise, of baths of groups: the energy that each has given to the atoms since the first step."""
 DRIVEN = r"(work|energy|force|impulse|place)_\w+_(eV|eV_per_A|eVfs_per_A|A)"
-"""Likewise, of drives: work, energy, force, impulse and place."""
+"""Likewise, of drives: work, energy, force, impulse and place. `EXCHANGED`: of insertions and deletions."""
 
 
 def term_names(terms: Mapping[str, float]) -> dict[str, float]:
@@ -152,7 +153,11 @@ class ThermoWriter(AppendedFile):
             found |= zip(CELL_COLUMNS, [*Cell(cell).cellpar().tolist(), *more], strict=True)
         if deformation is not None:
             found |= _of_deformation(*deformation, pressures)
-        fields = {name: repr(float(value)) for name, value in found.items() if value is not None}
+        fields = {
+            name: repr(value if isinstance(value, int) else float(value))
+            for name, value in found.items()
+            if value is not None
+        }
         fields |= {"step": str(thermo.step), CHARGE_COLUMNS[0]: str(thermo.charge_iterations)}
         self.append(",".join(fields.get(name, "") for name in self.columns) + "\n")
 
@@ -184,7 +189,7 @@ def _columns_of(path: Path) -> tuple[str, ...]:
     with writing(path), open(path, "rb") as file:
         header = file.readline().decode(errors="replace")
     columns = tuple(header.removesuffix("\n").split(","))
-    more = re.compile(f"{TERM}|{HEAT}|{DRIVEN}")
+    more = re.compile(f"{TERM}|{HEAT}|{DRIVEN}|{EXCHANGED}")
     fixed = tuple(name for name in columns if name in _FIXED or not more.fullmatch(name))
     if header.endswith("\n") and fixed in _TABLES:
         return columns

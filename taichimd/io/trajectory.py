@@ -46,12 +46,15 @@ class TrajectoryWriter(FrameWriter, AppendedFile):
     """Appends frames as text."""
 
     def _open(self, drop_from: int | None) -> None:
-        more = [_COLUMNS[name] for name in self._per_atom] + ["masses:R:1"] * self._own_masses
-        self._properties = ":".join([_PROPERTIES, *more])
         flags = " ".join("T" if periodic else "F" for periodic in self._pbc)
         self._flags = f'pbc="{flags}"'
         keep = None if drop_from is None else lambda: offset_of_step(self.path, drop_from)
         AppendedFile.__init__(self, self.path, keep)
+
+    def set_atoms(self, symbols: Sequence[str], masses: Array | None) -> None:
+        """Write frames of these atoms from now on."""
+        super().set_atoms(symbols, masses)
+        self.__dict__.pop("_names", None)
 
     @cached_property
     def _names(self) -> Any:
@@ -75,7 +78,10 @@ class TrajectoryWriter(FrameWriter, AppendedFile):
             columns.append(frame.masses)
         columns += list(frame.values.values())
         lattice = f'Lattice="{_numbers(frame.cell)}" ' if np.any(frame.cell) else ""
-        properties = self._properties + "".join(f":{name}:R:1" for name in frame.values)
+        properties = ":".join(
+            [_PROPERTIES, *(_COLUMNS[name] for name in self._per_atom), *["masses:R:1"] * self._own_masses]
+        )
+        properties += "".join(f":{name}:R:1" for name in frame.values)
         if frame.fixed is not None:
             properties += f":move_mask:L:{frame.fixed.ndim * 2 - 1}"
         unit, time = f' momenta_unit="{MOMENTA_UNIT}"', f" time_ps={frame.time_ps!r}"

@@ -16,7 +16,7 @@ from taichimd.io.report import versions, write_report
 from taichimd.observables.numbers import write_findings
 from taichimd.observables.observable import Rows, Values
 from taichimd.observables.outcome import Outcome
-from taichimd.observables.reaction_result import MAX_SHOWN, TABLES, ReactionResult, reactions_of
+from taichimd.observables.reaction_result import MAX_SHOWN, NETWORK, TABLES, ReactionResult, reactions_of
 from taichimd.observables.request import OF_BONDS, OF_FRAMES, Request
 
 
@@ -56,7 +56,8 @@ def analyze_bonds(source: str, kind: Kind, request: Request, folder: Path, overw
         make_folder(folder)
     picture = f"species.{request.plot_format}"
     before = () if kind == "species" else (*(f"{table}.csv" for table in TABLES),)
-    own = [folder / name for name in (*before, "species.csv", picture)]
+    behind = () if kind == "species" else (f"{NETWORK}.{request.plot_format}",)
+    own = [folder / name for name in (*before, "species.csv", picture, *behind)]
     files = [*own, folder / "analysis.json", folder / "analysis.csv"]
     if not overwrite and any(file.exists() for file in files):
         raise OutputError(f"{folder} holds an earlier analysis; choose another --output or give --overwrite")

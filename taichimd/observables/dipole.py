@@ -121,30 +121,45 @@ class Ir(_OfDipole):
         lags = min(plan.lags, (len(rows) - 2) // plan.blocks - 1)
         if lags < 1:
             raise AnalysisError(f"observe = ir: {len(rows)} samples are too few; take more samples")
-        found = infrared_spectrum(rows, self.run.dt, lags, plan.blocks)
-        frequency = found.frequency * PS
-        density = found.density
-        scale = PS**-1
-        table = {
-            "frequency_THz": frequency,
-            "wavenumber_per_cm": frequency * 33.35640952,
-            "absorption_e2A2_per_ps": density.value / scale,
-            "error_e2A2_per_ps": density.error / scale,
-        }
-        top = int(density.value.argmax())
-        result = Result([table], [], [])
-        told = f"highest at {frequency[top]:.3g} THz ({table['wavenumber_per_cm'][top]:.0f} 1/cm)"
-        result.rows.append(("infrared", told))
-        reach = f"frequencies up to {frequency[-1]:.3g} THz: {FASTEST:g} of the sampling rate"
-        result.rows.append(("", reach))
-        result.values["ir_position"] = finding(frequency[top], None, "THz", OK, PLACE)
-        if density.note:
-            result.notes.append(f"infrared spectrum: {density.note}")
-        value, width = band(density)
-        lines = {"": (value / scale, width / scale)}
-        result.panels.append(
-            lambda axis: curves(
-                axis, table["wavenumber_per_cm"], lines, "wavenumber (1/cm)", "absorption (e² Å²/ps)"
-            )
+        return infrared_result(rows, self.run.plan.interval, lags, plan.blocks)
+
+
+def infrared_result(rows: Array, interval: float, lags: int, blocks: int) -> Result:
+    """Table, picture and summary of the infrared spectrum.
+
+    Args:
+        rows: (samples, 3) dipole moments, e angstrom.
+        interval: ps between samples.
+        lags: longest correlation time, in samples.
+        blocks: pieces of the series, for errors.
+
+    Raises:
+        AnalysisError: too few samples.
+    """
+    found = infrared_spectrum(rows, interval * PS, lags, blocks)
+    frequency = found.frequency * PS
+    density = found.density
+    scale = PS**-1
+    table = {
+        "frequency_THz": frequency,
+        "wavenumber_per_cm": frequency * 33.35640952,
+        "absorption_e2A2_per_ps": density.value / scale,
+        "error_e2A2_per_ps": density.error / scale,
+    }
+    top = int(density.value.argmax())
+    result = Result([table], [], [])
+    told = f"highest at {frequency[top]:.3g} THz ({table['wavenumber_per_cm'][top]:.0f} 1/cm)"
+    result.rows.append(("infrared", told))
+    reach = f"frequencies up to {frequency[-1]:.3g} THz: {FASTEST:g} of the sampling rate"
+    result.rows.append(("", reach))
+    result.values["ir_position"] = finding(frequency[top], None, "THz", OK, PLACE)
+    if density.note:
+        result.notes.append(f"infrared spectrum: {density.note}")
+    value, width = band(density)
+    lines = {"": (value / scale, width / scale)}
+    result.panels.append(
+        lambda axis: curves(
+            axis, table["wavenumber_per_cm"], lines, "wavenumber (1/cm)", "absorption (e² Å²/ps)"
         )
-        return result
+    )
+    return result

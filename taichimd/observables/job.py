@@ -9,6 +9,7 @@ from taichimd.io.frames import read_frames
 from taichimd.io.lammps_bonds import kind_of
 from taichimd.io.report import versions, write_report
 from taichimd.observables.bond_job import analyze_bonds
+from taichimd.observables.dipole_job import analyze_dipoles, has_dipoles
 from taichimd.observables.numbers import write_findings
 from taichimd.observables.observable import Values
 from taichimd.observables.outcome import Outcome
@@ -21,7 +22,7 @@ def analyze(trajectory: str, request: Request, folder: Path, overwrite: bool = F
     """Analyse a trajectory into a folder.
 
     Args:
-        trajectory: file of frames, of bonds (`io.lammps_bonds`) or of species.
+        trajectory: file of frames, of bonds (`io.lammps_bonds`), of species, or of dipole moments.
         request: what to compute.
         folder: for the results.
         overwrite: whether earlier results there may be replaced.
@@ -34,6 +35,8 @@ def analyze(trajectory: str, request: Request, folder: Path, overwrite: bool = F
     bonded = kind_of(Path(trajectory))
     if bonded is not None:
         return analyze_bonds(trajectory, bonded, request, folder, overwrite)
+    if has_dipoles(Path(trajectory)):
+        return analyze_dipoles(trajectory, request, folder, overwrite)
     request.refuse(
         OF_BONDS,
         f"needs a file of bonds, and {trajectory} has frames; leave the option out, or analyse the bonds.csv "

@@ -108,12 +108,14 @@ class RunObservable(Observable):
         needs_volume: whether it is per volume of the cell.
         about_centre: whether velocities count relative to the centre of mass.
         green_kubo: whether it is a transport coefficient, which fixed atoms and baths spoil.
+        takes_exchange: whether molecules may be inserted and deleted between samples.
     """
 
     correlated: ClassVar[bool] = False
     needs_volume: ClassVar[bool] = False
     about_centre: ClassVar[bool] = False
     green_kubo: ClassVar[bool] = False
+    takes_exchange: ClassVar[bool] = False
 
     def __init__(self, run: ObservedRun) -> None:
         self.run = run

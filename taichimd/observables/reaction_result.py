@@ -7,16 +7,22 @@ from pathlib import Path
 import numpy as np
 
 from taichimd.estimators.bond_history import BondHistory
+from taichimd.estimators.reaction_network import network, shown_part
 from taichimd.estimators.reaction_rates import Lifetime, Rate, lifetimes, population, rates
 from taichimd.estimators.reactions import Reactions, find_reactions
 from taichimd.estimators.series import Mean
 from taichimd.io.analysis_files import curves, draw, write_table
 from taichimd.io.reaction_files import write_events, write_lifetimes, write_rates
+from taichimd.io.reaction_picture import draw_network
 from taichimd.observables.numbers import finding, plus_minus
 from taichimd.observables.observable import Result, Rows, Values
 
 MAX_SHOWN = 7
 """Reactions and species in the picture and the summary, the most frequent ones."""
+MAX_SPECIES = 12
+"""Species in the picture of the network."""
+NETWORK = "reaction_network"
+"""Name of that picture."""
 TABLES = ("reactions", "rates", "lifetimes")
 """Names of the tables before the table of species."""
 
@@ -28,7 +34,7 @@ class ReactionResult(Result):
     Attributes:
         found: events and molecules.
         speeds: rates of the reactions. lives: lifetimes of the species; the most frequent first.
-        labels: number of each atom for the user.
+        labels: number of each atom for the user. symbols: of the atoms.
         volume: angstrom^3, for rate constants of concentrations; None without.
     """
 
@@ -36,6 +42,7 @@ class ReactionResult(Result):
     speeds: list[Rate]
     lives: list[Lifetime]
     labels: Sequence[int]
+    symbols: Sequence[str]
     volume: float | None
 
     @property
@@ -44,16 +51,21 @@ class ReactionResult(Result):
         return self.volume is None and any(one.molecularity > 1 for one in self.speeds)
 
     def write(self, files: list[Path], title: str) -> None:
-        """Write reactions, rates, lifetimes, numbers of molecules, and their picture into five files.
+        """Write reactions, rates, lifetimes, numbers of molecules, their picture and the network: six files.
 
         Raises:
             OutputError: a file cannot be written.
         """
-        write_events(files[0], self.found.events, self.labels)
+        write_events(files[0], self.found.events, self.labels, self.symbols)
         write_rates(files[1], self.speeds, self.volume)
         write_lifetimes(files[2], self.lives)
         write_table(files[3], self.tables[0])
         draw(files[4], title, self.panels)
+        of_all = network(self.found)
+        edges = shown_part(of_all, MAX_SPECIES)
+        species = len({name for pair in of_all for name in pair})
+        more = f", {MAX_SPECIES} most frequent of {species:,} species" if species > MAX_SPECIES else ""
+        draw_network(files[5], f"{title.replace(': species', '')}: reactions{more}", edges)
 
 
 def reactions_of(
@@ -84,6 +96,7 @@ def reactions_of(
         speeds=speeds,
         lives=lives,
         labels=labels,
+        symbols=symbols,
         volume=volume,
     )
 

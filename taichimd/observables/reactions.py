@@ -10,7 +10,7 @@ from taichimd.estimators.bond_history import BondHistory
 from taichimd.observables.observable import RunObservable
 from taichimd.observables.observed_run import ObservedRun
 from taichimd.observables.plan import Plan
-from taichimd.observables.reaction_result import TABLES, ReactionResult, reactions_of
+from taichimd.observables.reaction_result import NETWORK, TABLES, ReactionResult, reactions_of
 
 if TYPE_CHECKING:
     from taichimd.forcefields.base import ForceField
@@ -31,6 +31,11 @@ class ReactionEvents(RunObservable):
         super().__init__(run)
         self._history = BondHistory(run.engine.n_atoms, run.plan.bond_rule)
         run.samplers["reactions"] = self
+
+    @classmethod
+    def files(cls, plot_format: str = "png") -> list[str]:
+        """Tables, and the pictures of the numbers of molecules and of the network."""
+        return [*super().files(plot_format), f"{NETWORK}.{plot_format}"]
 
     @classmethod
     def check_forcefield(cls, forcefield: "ForceField") -> None:

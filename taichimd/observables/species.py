@@ -26,6 +26,7 @@ class Species(RunObservable):
     """Molecules by formula: atoms connected by bonds with a bond order above a limit."""
 
     name, tables, picture = "species", ("species",), "species"
+    takes_exchange = True
 
     def __init__(self, run: ObservedRun) -> None:
         super().__init__(run)

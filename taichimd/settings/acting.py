@@ -7,9 +7,10 @@ The help of the command line needs this module, so it imports no NumPy.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from taichimd.core.names import hint
@@ -66,8 +67,20 @@ ACTS: dict[str, Acts] = {
     "move": Acts({"move": _DRIVES + "motion:Move"}, example="top:velocity=0.5,0,0"),
     "drag": Acts({"drag": _DRIVES + "motion:Drag"}, example="film:coupling_time=1ps"),
     "momentum": Acts({"momentum": _DRIVES + "motion:Momentum"}, needs_group=False, example="every=100"),
+    "insert": Acts(
+        {"insert": "taichimd.exchange.insert:Insert"},
+        needs_group=False,
+        example='"molecule=Ar,every=2ps,region=z > 30,velocity=0,0,-5"',
+    ),
+    "delete": Acts(
+        {"delete": "taichimd.exchange.delete:Delete"},
+        needs_group=False,
+        example='"formula=H2O,every=1ps,region=z > 30"',
+    ),
 }
 """Options whose texts make objects, by their names, which are those of tables of job files, too."""
+EXCHANGES = ("insert", "delete")
+"""Those of `ACTS` that change the number of atoms."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +117,14 @@ class ActingSettings(Settings, topic="acting"):
     momentum: types.Texts = setting(
         None, 'Removal of momentum every so many steps: "every=100"; may be repeated; or none'
     )
+    insert: types.Texts = setting(
+        None,
+        'Insertion of molecules: "molecule=Ar,every=2ps,region=z > 30,velocity=0,0,-5"; may be repeated; '
+        "or none",
+    )
+    delete: types.Texts = setting(
+        None, 'Deletion of molecules: "formula=H2O,every=1ps,region=z > 30"; may be repeated; or none'
+    )
 
     @property
     def groups(self) -> dict[str, str]:
@@ -129,7 +150,19 @@ class ActingSettings(Settings, topic="acting"):
         Raises:
             SettingsError: a text that cannot be read.
         """
-        return [read_item(option, text) for option in ACTS for text in getattr(self, option) or ()]
+        return [one for option in ACTS if option not in EXCHANGES for one in self._of(option)]
+
+    @property
+    def exchanges(self) -> list["Item"]:
+        """Insertions, then deletions.
+
+        Raises:
+            SettingsError: a text that cannot be read.
+        """
+        return [one for option in EXCHANGES for one in self._of(option)]
+
+    def _of(self, option: str) -> list["Item"]:
+        return [read_item(option, text) for text in getattr(self, option) or ()]
 
 
 @dataclass(frozen=True)
@@ -172,7 +205,8 @@ class Item:
             if key not in known:
                 raise mistake(f"{self.called}: unknown key {key!r}; {hint(key, known, 'keys')}")
         given = {key: value for key, value in defaults.items() if key in known}
-        given |= {key: value_of(text) for key, text in self.values.items()}
+        as_given = getattr(kind, "TEXTS", ())
+        given |= {key: text if key in as_given else value_of(text) for key, text in self.values.items()}
         for key, one in known.items():
             if key not in given and one.default is MISSING and one.default_factory is MISSING:
                 raise mistake(
@@ -228,12 +262,25 @@ def read_item(option: str, text: str) -> Item:
     return Item(option, text, group.strip(), kind, name, values)
 
 
+def with_molecule(text: str, placed: Callable[[Path], Path]) -> str:
+    """The text of an insertion with the path of its molecule placed elsewhere, if that is a file.
+
+    Args:
+        text: such as "molecule=C60.xyz,every=2ps".
+        placed: where a path leads to.
+    """
+    found = re.search(r"(?<=\bmolecule=)[^,]+", text)
+    if found is None or not (there := placed(Path(found[0].strip()))).is_file():
+        return text
+    return f"{text[: found.start()]}{there}{text[found.end() :]}"
+
+
 def of_tables(option: str, tables: Any, where: str) -> list[str]:
     """The texts of `[bath.hot]` and others of a job file, or of `[groups]`.
 
     Args:
         option: its name; `GROUPS`.
-        tables: by name, as in the file.
+        tables: by name, as in the file, or a list of tables.
         where: they stand, for messages.
 
     Raises:
@@ -242,13 +289,15 @@ def of_tables(option: str, tables: Any, where: str) -> list[str]:
     if option == GROUPS:
         return [f"{name}={_text(one).replace(',', ' ')}" for name, one in tables.items()]
     acts, found = ACTS[option], []
-    for name, table in tables.items():
+    # [[insert]]: tables without names.
+    each = tables.items() if isinstance(tables, Mapping) else [("", table) for table in tables]
+    for name, table in each:
         if not isinstance(table, Mapping):
             raise mistake(f"{where}: [{option}] has the key {name!r}; expected tables such as [{option}.hot]")
         own = dict(table)
         group = str(own.pop("group", name if acts.needs_group else ""))
         kind = [str(own.pop(acts.kind_key))] if acts.kind_key in own else []
-        named = [f"name={name}"] if name != group else []
+        named = [f"name={name}"] if name and name != group else []
         parts = [*kind, *(f"{key}={_text(value)}" for key, value in own.items()), *named]
         found.append(f"{group}:{','.join(parts)}")
     return found

@@ -29,6 +29,8 @@ _CONDITIONS = (
     "ensemble", "timestep", "temperature", "final_temperature", "pressure", "final_pressure", "cell_control",
     "cell_axes", "stretch", "shear", "strain_rate", "remap",
 )  # fmt: skip
+OF_REACTIONS = ("bond_formed", "bond_broken", "bond_lifetime")
+"""Settings that only `observe = reactions` uses."""
 _OF_THERMOSTATS = ("coupling_time", "final_temperature")
 _OF_BAROSTATS = (
     "pressure", "final_pressure", "pressure_coupling_time", "bulk_modulus", "cell_control", "cell_axes",
@@ -82,7 +84,7 @@ def by_option(values: Mapping[str, Any], where: str = "settings") -> dict[str, A
     """Values by the names of options, from those and from tables of a topic each.
 
     Args:
-        values: such as {"steps": 5, "ensemble": {"temperature": 300.0}}.
+        values: such as {"steps": 5, "ensemble": {"temperature": 300.0}, "insert": [{"molecule": "Ar"}]}.
         where: they stand, for messages.
 
     Raises:
@@ -90,7 +92,8 @@ def by_option(values: Mapping[str, Any], where: str = "settings") -> dict[str, A
     """
     found: dict[str, Any] = {}
     for key, value in values.items():
-        if isinstance(value, Mapping) and key in (GROUPS, *ACTS):
+        tables = isinstance(value, list | tuple) and any(isinstance(one, Mapping) for one in value)
+        if (isinstance(value, Mapping) and key in (GROUPS, *ACTS)) or (tables and key in ACTS):
             option = "group" if key == GROUPS else key
             options = {option: of_tables(key, value, where)}
         elif isinstance(value, Mapping):
@@ -129,18 +132,7 @@ def _known(key: str, known: list[str], what: str, kind: str, place: str = "") ->
 def _inherited(checkpoint: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     """What a restart takes over: not what belongs to each run, nor what its own settings replace."""
     dropped = {"steps", "time", "output", "restart", "overwrite", "profile", "velocities", "from_frame"}
-    if own.get("observe") == NONE:
-        dropped |= {
-            "observe_every",
-            "observe_window",
-            "observe_r_max",
-            "observe_bond_order",
-            "bond_formed",
-            "bond_broken",
-            "bond_lifetime",
-            "profile_axis",
-            "profile_bin",
-        }
+    dropped |= _of_other_observables(own.get("observe"))
     ensemble = own.get("ensemble", checkpoint.get("ensemble"))
     new_bath = ensemble != checkpoint.get("ensemble")
     if new_bath:
@@ -169,6 +161,16 @@ def _inherited(checkpoint: Mapping[str, Any], own: Mapping[str, Any]) -> dict[st
     ):
         kept.pop("equilibrate", None)
     return kept
+
+
+def _of_other_observables(observe: Any) -> set[str]:
+    """Settings of observables that a restart with these observables does not take over."""
+    if observe is None or (observe != NONE and "reactions" in str(observe)):
+        return set()
+    if observe != NONE:
+        return set(OF_REACTIONS)
+    more = "observe", "observe_every", "observe_window", "observe_r_max", "observe_bond_order"
+    return {*more, *OF_REACTIONS, "profile_axis", "profile_bin"}
 
 
 def check_velocities(settings: RunSettings, given: Collection[str], source: str) -> None:

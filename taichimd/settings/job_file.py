@@ -6,6 +6,7 @@ from typing import Any
 
 from taichimd.core.errors import SettingsError
 from taichimd.forcefields.spec import split_spec
+from taichimd.settings.acting import with_molecule
 from taichimd.settings.types import each
 
 if sys.version_info >= (3, 11):
@@ -58,6 +59,9 @@ def beside(folder: Path, values: dict[str, Any]) -> dict[str, Any]:
     specs = each(values.get("potential", ""))
     if values.get("potential") and isinstance(specs, list) and all(isinstance(one, str) for one in specs):
         own["potential"] = [_potential_beside(folder, one) for one in specs]
+    inserted = each(values.get("insert") or [])
+    if isinstance(inserted, list) and all(isinstance(one, str) for one in inserted):
+        own |= {"insert": [with_molecule(one, folder.joinpath) for one in inserted]} if inserted else {}
     return values | own
 
 

@@ -44,7 +44,7 @@ def closest(atoms: Atoms) -> Overlap | None:
     if len(atoms) == 0 or not (np.isfinite(atoms.positions).all() and np.isfinite(atoms.cell.array).all()):
         return None
     try:
-        places, own = _with_images(atoms, reach)
+        places, own = with_images(atoms, reach)
     except np.linalg.LinAlgError:
         return None
     tree = cKDTree(places, balanced_tree=False, compact_nodes=False)
@@ -67,7 +67,7 @@ def closest(atoms: Atoms) -> Overlap | None:
     return Overlap(a, b, float(apart[worst]), float(share[worst]))
 
 
-def _with_images(atoms: Atoms, reach: float) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def with_images(atoms: Atoms, reach: float) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Positions in the cell and of images within `reach` of it, and the number of the atom of each."""
     frame = atoms.cell.complete().array
     inverse = np.linalg.inv(frame)

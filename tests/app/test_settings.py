@@ -34,6 +34,7 @@ EXAMPLES = {
     "source": ["hot:power=1"], "force": ["hot:force=0,0,1"], "spring": ["hot:constant=2"],
     "wall": ["room=z > 0"], "indenter": ["shape=plane,centre=0,0,9"], "move": ["hot:velocity=1,0,0"],
     "drag": ["hot:coupling_time=9"], "momentum": ["every=5"],
+    "insert": ["molecule=Ar,every=1ps,temperature=3"], "delete": ["formula=Ar,every=1ps"],
     "profile_axis": "y", "spectrum_axis": "z", "spectrum_of": "hot", "interface_of": "hot>cold",
     "spectrum_window": "2ps", "profile_bin": 2.5,
     "observe_window": "20fs", "observe_r_max": 5.0, "observe_bond_order": 0.4,

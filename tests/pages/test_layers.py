@@ -16,6 +16,7 @@ LAYERS = [
     "core",
     "estimators",
     "system",
+    "exchange",
     "neighbours",
     "enumerate",
     "forcefields",
