@@ -32,4 +32,4 @@ def smiles(symbols: Sequence[str], atoms: Iterable[int], bonds: Iterable[tuple[i
         place[number] = molecule.AddAtom(atom)
     for i, j in sorted(bonds):
         molecule.AddBond(place[i], place[j], Chem.BondType.SINGLE)
-    return str(Chem.MolToSmiles(molecule))
+    return str(Chem.MolToSmiles(molecule, allHsExplicit=True))

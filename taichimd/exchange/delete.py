@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 from ase import Atoms
-from ase.data import covalent_radii
+from ase.data import atomic_numbers, covalent_radii
 from ase.formula import Formula
 from ase.neighborlist import neighbor_list
 from numpy.typing import NDArray
@@ -133,7 +133,7 @@ def _hill(formula: object) -> str:
     """
     try:
         found = Formula(str(formula))
-        if found.count() and isinstance(formula, str):
+        if isinstance(formula, str) and found.count() and all(one in atomic_numbers for one in found.count()):
             return found.format("hill")
     except (ValueError, KeyError):
         pass

@@ -57,3 +57,48 @@ def test_a_potential_without_charges_has_no_dipole(call):
     code, _, err = call("run water.extxyz --potential Ar.lj --steps 8 --observe dipole --backend cpu")
     assert code == 2
     assert len(err.strip().splitlines()) == 1
+
+
+def series(n=800, dt=0.002, frequency=30.0):
+    """A dipole moment that swings at a frequency (THz), with noise, as dipole.csv has it."""
+    time = dt * np.arange(n)
+    random = np.random.default_rng(5)
+    values = np.sin(2.0 * np.pi * frequency * time)[:, None] + 0.01 * random.standard_normal((n, 3))
+    rows = [",".join(map(repr, row)) for row in np.column_stack([time, values]).tolist()]
+    return "\n".join(["time_ps,dipole_x_eA,dipole_y_eA,dipole_z_eA", *rows]) + "\n"
+
+
+def test_analyze_gives_the_infrared_spectrum_of_stored_dipole_moments(call):
+    Path("dipole.csv").write_text(series())
+    code, out, err = call("analyze dipole.csv --output o")
+    assert (code, err) == (0, "")
+    assert "800 samples, 0.002 ps apart, 5 blocks" in out
+    values = json.load(open("o/analysis.json"))["values"]
+    assert values["ir_position"]["value"] == pytest.approx(30.0, abs=6.3)
+    assert call("analyze dipole.csv --window 0.3ps --blocks 2 --output fine")[0] == 0
+    finer = json.load(open("fine/analysis.json"))["values"]["ir_position"]["value"]
+    assert finer == pytest.approx(30.0, abs=1.7)
+    fine, coarse = (read_table(Path(f"{name}/ir.csv"))["frequency_THz"] for name in ("fine", "o"))
+    assert len(fine) > len(coarse)
+    for more, words in (
+        ("--msd", "needs positions"),
+        ("--volume 9", "leave the option out"),
+        ("--r-max 9", "leave the option out"),
+        ("--window 9ps", "window = 9 ps: expected 0.002 to"),
+        ("--skip 795", "5 samples are left"),
+        ("", "earlier analysis"),
+    ):
+        code, _, err = call(f"analyze dipole.csv {more} --output o")
+        assert (code, len(err.strip().splitlines())) == (2, 1)
+        assert words in err
+    Path("uneven.csv").write_text(series().replace("0.004,", "0.0045,", 1))
+    assert "equal intervals" in call("analyze uneven.csv --output u")[2]
+
+
+@pytest.mark.long
+def test_analyze_gives_the_spectrum_that_the_run_has(call):
+    assert call(RUN + OBSERVE + "--steps 64 --output whole")[0] == 0
+    assert call("analyze whole/dipole.csv --window 2fs --output again")[0] == 0
+    ours, theirs = read_table(Path("again/ir.csv")), read_table(Path("whole/ir.csv"))
+    for name, column in theirs.items():
+        np.testing.assert_allclose(ours[name], column, rtol=1e-9, atol=0)

@@ -14,8 +14,10 @@ from bond_files import SPECIES, lammps_text
 from taichimd.core.errors import AnalysisError, StructureError
 from taichimd.estimators.bond_history import BondHistory, BondRule
 from taichimd.estimators.molecules import count_formulas, molecules
+from taichimd.estimators.reaction_network import network, shown_part
 from taichimd.estimators.reaction_rates import lifetimes, poisson_range, population, rates
 from taichimd.estimators.reactions import find_reactions
+from taichimd.io import reaction_files
 from taichimd.io.lammps_bonds import BondReader, kind_of, read_species
 
 pytestmark = pytest.mark.once
@@ -218,9 +220,10 @@ def test_a_file_of_lammps_gives_tables(call):
     code, out, err = call(f"analyze bonds.reaxff {OPTIONS} --output o")
     assert (code, err) == (0, "")
     assert "1 events of 1 reactions" in out
-    assert table("o/reactions.csv") == [
-        {"time_ps": "0.2", "reaction": "Cl + HO -> HCl + O", "atoms": "3 + 1 2 -> 2 3 + 1"}
-    ]
+    (event,) = table("o/reactions.csv")
+    event.pop("reaction_smiles", None)
+    assert event == {"time_ps": "0.2", "reaction": "Cl + HO -> HCl + O", "atoms": "3 + 1 2 -> 2 3 + 1"}
+    assert Path("o/reaction_network.png").stat().st_size > 0
     (rate,) = table("o/rates.csv")
     assert (rate["count"], rate["k_unit"]) == ("1", "cm3/s")
     assert float(rate["k"]) == pytest.approx(1e12 * 1e-21 / 0.2)
@@ -234,6 +237,29 @@ def test_a_file_of_lammps_gives_tables(call):
     assert call(f"analyze bonds.gz {OPTIONS} --output z")[0] == 0
     for name in ("reactions", "rates", "lifetimes", "species"):
         assert open(f"z/{name}.csv").read() == open(f"o/{name}.csv").read()
+
+
+def test_isomers_have_different_smiles(call, monkeypatch):
+    pytest.importorskip("rdkit")
+    # An atom of oxygen goes into a bond of C-C-O: the two isomers of C2O2, C-C-O-O and O-C-C-O.
+    chain, tail, ends = {(0, 1): 1.0, (1, 2): 1.0}, {(2, 3): 1.0}, {(0, 3): 1.0}
+    event = reactions_of("CCOO", [chain] * 20 + [chain | tail] * 20).events[0]
+    assert event.smiles("CCOO") == "[C][C][O].[O]>>[C][C][O][O]"
+    event = reactions_of("CCOO", [chain | tail] * 20 + [chain] * 20 + [chain | ends] * 20).events[1]
+    assert event.smiles("CCOO") == "[C][C][O].[O]>>[O][C][C][O]"
+    write("bonds.reaxff", lammps_text(EXCHANGE, "123"))
+    assert call(f"analyze bonds.reaxff {OPTIONS} --output o")[0] == 0
+    assert table("o/reactions.csv")[0]["reaction_smiles"] == "[Cl].[H][O]>>[H][Cl].[O]"
+    monkeypatch.setattr(reaction_files, "has_smiles", lambda: False)
+    assert call(f"analyze bonds.reaxff {OPTIONS} --output p")[0] == 0
+    assert list(table("p/reactions.csv")[0]) == ["time_ps", "reaction", "atoms"]
+
+
+def test_the_network_has_the_ways_of_atoms():
+    found = reactions_of(["O", "H", "Cl"], EXCHANGE)
+    # Atoms of Cl go to HCl only; those of HO to both products.
+    assert network(found) == {("Cl", "HCl"): 1, ("HO", "HCl"): 1, ("HO", "O"): 1}
+    assert shown_part(network(found), 2) == {("HO", "HCl"): 1}
 
 
 def test_our_own_table_gives_the_same(call):

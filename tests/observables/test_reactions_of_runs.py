@@ -66,6 +66,7 @@ def test_a_run_has_the_reactions_of_its_bonds_and_so_has_a_restart(call, monkeyp
     assert len(rows[0]) > 1, "there are events"
     same("whole/reaction_species.csv", "analysis/species.csv")
     assert Path("whole/reaction_species.png").stat().st_size > 0
+    assert Path("whole/reaction_network.png").stat().st_size > 0
     plain = Observations.sample
 
     def stop_at_46(self, simulation):
@@ -143,3 +144,11 @@ def test_plans_keep_the_rule_of_bonds():
     assert Plan.from_json(saved).bond_rule == BondRule()
     with pytest.raises(CheckpointError, match="bond_formed"):
         Plan.from_json({**plan.to_json(), "bond_formed": 0.1})
+
+
+def test_settings_of_reactions_need_reactions(call):
+    gas().write("gas.extxyz")
+    for option, value in (("--bond-formed", "0.6"), ("--bond-broken", "0.2"), ("--bond-lifetime", "80fs")):
+        code, _, err = call(f"{RUN} --steps 4 --observe species {option} {value}")
+        assert (code, len(err.strip().splitlines())) == (2, 1)
+        assert "it is a setting of reactions, and observe = species" in err

@@ -1,0 +1,183 @@
+"""Molecules that come and go during a run: bits, restarts, accounts, files, and what is refused."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from ase.build import bulk, molecule
+from ase.io import read
+
+from taichimd import Delete, Insert, Langevin, NoseHoover, Simulation, Wall
+from taichimd.core.errors import SettingsError
+from taichimd.io.checkpoint import read_checkpoint
+from taichimd.io.thermo import read_thermo
+
+pytestmark = pytest.mark.once
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+def slab():
+    atoms = bulk("Ar", cubic=True, a=5.26).repeat((3, 3, 2))
+    atoms.cell[2, 2] = 34.0
+    atoms.positions[:, 2] += 4.0
+    atoms.pbc = [True, True, False]
+    return atoms
+
+
+def beam():
+    """What comes and goes; new objects for each simulation."""
+    return [
+        Insert("Ar", every=40.0, region="z > 25", velocity=(0.0, 0.0, -5.0), temperature=50.0, at_once=2),
+        Delete("Ar", every=60.0, region="z > 30"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        pytest.param({"ensemble": NoseHoover(30.0)}, marks=pytest.mark.long),
+        pytest.param(
+            {"acting": [Langevin(30.0, on="base"), Wall("z > 0")], "groups": {"base": "z < 8"}},
+            marks=pytest.mark.long,
+        ),
+    ],
+)
+def test_the_number_of_atoms_changes_with_the_same_bits_however_a_run_is_cut(more):
+    def made():
+        given = {**more, "acting": [*more.get("acting", []), *beam()]}
+        return Simulation(slab(), "Ar.lj", timestep=2.0, temperature=20.0, **given)
+
+    whole = made()
+    whole.run(130)
+    cut = made()
+    first = cut.thermo().conserved
+    for steps in (20, 37):
+        cut.run(steps)
+    cut.save("cut.npz")
+    cut = Simulation.load("cut.npz", acting=beam())
+    cut.run(73)
+    assert np.array_equal(whole.positions(), cut.positions())
+    assert np.array_equal(whole.velocities(), cut.velocities())
+    assert whole.thermo().conserved == cut.thermo().conserved
+    assert whole.exchange.save() == cut.exchange.save()
+    books = whole.exchange.of
+    assert books["insert_Ar"]["molecules"] == 12
+    assert len(whole.numbers) == 72 + 12 - books["delete_Ar"]["molecules"] == len(whole.atoms())
+    assert books["insert_Ar"]["momentum"][2] == pytest.approx(-12 * 5.0 * slab().get_masses()[0])
+    # What molecules bring is not a drift.
+    assert abs(whole.thermo().conserved - first) < 0.02 < abs(whole.exchange.received)
+
+
+def test_a_run_of_the_command_line_has_frames_columns_and_a_restart_with_all_bits(call):
+    slab().write("slab.extxyz")
+    Path("job.toml").write_text(
+        'structure = "slab.extxyz"\npotential = "Ar.lj"\n[run]\ntimestep = 2.0\n[ensemble]\n'
+        'temperature = 20.0\n[[insert]]\nmolecule = "Ar"\nevery = "40fs"\nregion = "z > 25"\n'
+        'velocity = [0, 0, -5]\nat_once = 2\n[[delete]]\nformula = "Ar"\nevery = "60fs"\nregion = "z > 30"\n'
+        '[[delete]]\nformula = "CO2"\nevery = "60fs"\n'
+    )
+    common = "--backend cpu --every 10"
+    code, out, err = call(f"run job.toml {common} --steps 130 --output whole")
+    assert code == 0, err
+    assert "insert" in out
+    assert "delete_CO2: none of its 4 looks" in out
+    assert call(f"run job.toml {common} --steps 57 --frames-every 10 --output cut")[0] == 0
+    assert call("run --restart cut/checkpoint.npz --steps 73")[0] == 0
+    one, two = (read_checkpoint(f"{name}/checkpoint.npz") for name in ("whole", "cut"))
+    for key in ("positions", "velocities", "forces", "numbers"):
+        assert np.array_equal(getattr(one, key), getattr(two, key))
+    assert one.exchange == two.exchange
+    assert one.exchange["items"]["insert_Ar"]["molecules"] == 12
+    frames = read("cut/trajectory.extxyz", ":")
+    assert [len(atoms) for atoms in frames][:4] == [72, 72, 72, 74]
+    rows = read_thermo(Path("cut/thermo.csv"))
+    assert np.array_equal(rows["n_atoms"], [len(atoms) for atoms in frames])
+    assert np.array_equal(rows["conserved_eV"], read_thermo(Path("whole/thermo.csv"))["conserved_eV"])
+    assert np.ptp(rows["conserved_eV"]) < 0.02
+    assert rows["insert_Ar_molecules"][-1] == 12
+    assert rows["delete_CO2_molecules"][-1] == 0
+    report = json.loads(Path("cut/run.json").read_text())
+    assert report["n_atoms"] == len(frames[-1])
+    assert report["exchange"]["items"]["insert_Ar"]["molecules"] == 12
+    # A restart may end the beam.
+    assert call("run --restart cut --steps 30 --insert none --delete none --frames none")[0] == 0
+    assert len(read_checkpoint("cut/checkpoint.npz").numbers) == len(frames[-1])
+    # Binary frames, and several runs one after the other.
+    text = "--insert molecule=Ar,every=40fs,region=z>25,velocity=0,0,-5"
+    run = f"run slab.extxyz --potential Ar.lj --temperature 20 --steps 30 {common} {text}"
+    code, out, err = call(f"{run} --frames traj --replicas 2 --output both")
+    assert code == 0, err
+    assert "single runs only" in out
+    folders = sorted(Path("both").glob("*/trajectory.traj"))
+    assert [len(atoms) for atoms in read(folders[1], ":")] == [72, 72, 72, 72]
+    for more, words in (
+        ("--frames netcdf", "choose --frames extxyz or traj"),
+        ("--observe msd", "observe species, or a run without"),
+        ("--delete formula=Q,every=1fs", "a formula such as H2O"),
+        ("--insert molecule=O2,every=40fs,region=z>25,temperature=300", "insert_O2:"),
+        ("--insert molecule=Ar,every=40fs,region=z<12,temperature=300", "no room for Ar"),
+        ("--insert molecule=Ar,every=40fs,region=z>25", "temperature"),
+    ):
+        code, _, err = call(f"{run} {more} --output refused")
+        assert (code, len(err.strip().splitlines())) == (2, 1)
+        assert words in err
+        assert not Path("refused").exists()
+
+
+def test_a_list_of_structures_is_refused():
+    with pytest.raises(SettingsError, match="single simulations only"):
+        Simulation([slab(), slab()], "Ar.lj", acting=beam())
+
+
+def test_a_file_of_a_molecule_is_found_from_a_job_file_and_from_a_restart(call, monkeypatch):
+    slab().write("slab.extxyz")
+    pair = bulk("Ar", cubic=True, a=5.26)[:2]
+    pair.cell, pair.pbc = None, False
+    Path("there").mkdir()
+    pair.write("there/pair.xyz")
+    Path("there/job.toml").write_text(
+        'structure = "../slab.extxyz"\npotential = "Ar.lj"\n[insert.pair]\nmolecule = "pair.xyz"\n'
+        'every = "10fs"\nregion = "z > 22"\ntemperature = 20\nnumber = 2\n'
+    )
+    assert call("run there/job.toml --backend cpu --steps 15 --output out")[::2] == (0, "")
+    Path("else").mkdir()
+    monkeypatch.chdir("else")
+    assert call("run --restart ../out --steps 15")[0] == 0
+    assert len(read_checkpoint("../out/checkpoint.npz").numbers) == 76
+
+
+@pytest.mark.long
+def test_water_leaves_a_reactive_gas_and_oxygen_comes(call):
+    from ase import Atoms
+
+    gas = Atoms(cell=[12.0] * 3, pbc=True)
+    for k, name in enumerate(["H2O", "O2", "H2O", "H2"]):
+        one = molecule(name)
+        one.translate(6.0 * np.array([k & 1, k >> 1 & 1, 0]) + 2.0 - one.positions[0])
+        gas += one
+    gas.write("gas.extxyz")
+    run = (
+        "run gas.extxyz --potential CHO.ffield --timestep 0.2 --temperature 300 --backend cpu --every 5 "
+        "--delete formula=H2O,every=2fs,at_once=1 "
+        "--insert molecule=O2,every=4fs,temperature=300,number=1 "
+        "--observe species --observe-every 5 "
+    )
+    code, _, err = call(f"{run} --steps 40 --output whole")
+    assert code == 0, err
+    code, _, err = call(f"{run} --steps 17 --output cut")
+    assert code == 0, err
+    code, _out, err = call("run --restart cut --steps 23")
+    assert code == 0, err
+    one, two = (read_checkpoint(f"{name}/checkpoint.npz") for name in ("whole", "cut"))
+    for key in ("positions", "velocities", "forces", "numbers"):
+        assert np.array_equal(getattr(one, key), getattr(two, key))
+    assert sorted(one.symbols) == ["H", "H", "O", "O", "O", "O"]
+    rows = read_thermo(Path("cut/thermo.csv"))
+    assert np.ptp(rows["conserved_eV"]) < 0.02
