@@ -83,13 +83,13 @@ def exchanges_of(settings: RunSettings) -> list[Exchange]:
     """
     found = []
     for item in settings.acting.exchanges:
-        molecule, more = item.values.get("molecule"), {"seed": settings.ensemble.seed}
+        molecule = item.values.get("molecule")
+        more: dict[str, Any] = {"seed": settings.ensemble.seed}
         if item.group:
             more["region"] = item.group
         if molecule is not None and Path(molecule).is_file():
-            read = read_noted(molecule)[0]
-            found.append(replace(item, values={**item.values, "molecule": read}).make(None, (0, 1), more))
-            continue
+            own: dict[str, Any] = {**item.values, "molecule": read_noted(molecule)[0]}
+            item = replace(item, values=own)
         found.append(item.make(None, (0, 1), more))
     return named(found)
 

@@ -8,8 +8,9 @@ import pytest
 from ase.build import bulk, molecule
 from ase.io import read
 
-from taichimd import Delete, Insert, Langevin, NoseHoover, Simulation, Wall
-from taichimd.core.errors import SettingsError
+from taichimd import Delete, Insert, Langevin, NoseHoover, Simulation, Wall, load_forcefield
+from taichimd.app.exchanging import check_exchange
+from taichimd.core.errors import MissingParameterError, SettingsError
 from taichimd.io.checkpoint import read_checkpoint
 from taichimd.io.thermo import read_thermo
 
@@ -121,7 +122,6 @@ def test_a_run_of_the_command_line_has_frames_columns_and_a_restart_with_all_bit
         ("--frames netcdf", "choose --frames extxyz or traj"),
         ("--observe msd", "observe species, or a run without"),
         ("--delete formula=Q,every=1fs", "a formula such as H2O"),
-        ("--insert molecule=O2,every=40fs,region=z>25,temperature=300", "insert_O2:"),
         ("--insert molecule=Ar,every=40fs,region=z<12,temperature=300", "no room for Ar"),
         ("--insert molecule=Ar,every=40fs,region=z>25", "temperature"),
     ):
@@ -129,6 +129,12 @@ def test_a_run_of_the_command_line_has_frames_columns_and_a_restart_with_all_bit
         assert (code, len(err.strip().splitlines())) == (2, 1)
         assert words in err
         assert not Path("refused").exists()
+
+
+def test_an_element_that_the_potential_lacks_is_named():
+    item = Insert("O2", every=40.0, region="z > 25", temperature=300.0)
+    with pytest.raises(MissingParameterError, match="insert_O2: .*O"):
+        check_exchange([item], slab(), load_forcefield("Si.sw"), 1.0)
 
 
 def test_a_list_of_structures_is_refused():
