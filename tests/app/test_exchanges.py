@@ -133,7 +133,7 @@ def test_a_run_of_the_command_line_has_frames_columns_and_a_restart_with_all_bit
 
 def test_an_element_that_the_potential_lacks_is_named():
     item = Insert("O2", every=40.0, region="z > 25", temperature=300.0)
-    with pytest.raises(MissingParameterError, match="insert_O2: .*O"):
+    with pytest.raises(MissingParameterError, match=r"insert_O2: .*O"):
         check_exchange([item], slab(), load_forcefield("Si.sw"), 1.0)
 
 
