@@ -122,7 +122,7 @@ def test_a_run_of_the_command_line_has_frames_columns_and_a_restart_with_all_bit
         ("--frames netcdf", "choose --frames extxyz or traj"),
         ("--observe msd", "observe species, or a run without"),
         ("--delete formula=Q,every=1fs", "a formula such as H2O"),
-        ("--insert molecule=Ar,every=40fs,region=z<12,temperature=300", "no room for Ar"),
+        ("--insert molecule=Ar,every=40fs,region=5<z<11,temperature=300", "no room for Ar"),
         ("--insert molecule=Ar,every=40fs,region=z>25", "temperature"),
     ):
         code, _, err = call(f"{run} {more} --output refused")
