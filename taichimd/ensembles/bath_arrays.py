@@ -12,9 +12,9 @@ class BathArrays(Bundle):
     """
 
     ledger: Any = ArrayField(
-        "i64", "see `Bath`", "seed, numbers of steps, sums of energies in units of 2^-36 eV"
+        "i64", "`ledger_size` a bath", "seed, numbers of steps, sums of energies in units of 2^-36 eV"
     )
-    bath: Any = ArrayField("f64", "see `Bath`", "parameters and state; the cell is in `system.cell`")
+    bath: Any = ArrayField("f64", "`bath_size` a bath", "parameters and state; the cell is in `system.cell`")
     system: Any = ArrayField("i32", "n", "system of the atom at a place")
     firsts: Any = ArrayField("i32", "systems", "first atom of each system, by the user's numbers")
     numbers: Any = ArrayField("i64", "NUMBERS of each bath", "of groups: seed, kind and other whole numbers")

@@ -1,14 +1,13 @@
 """Heat flow and profiles: sums of the device against NumPy, conserved rates, restarts, mistakes."""
 
 import json
-import os
-import signal
 from pathlib import Path
 
 import numpy as np
 import pytest
 from argon_job import RUN, enter_folder
 from ase.build import bulk
+from interrupted import interrupted
 
 from taichimd import (
     Deform,
@@ -21,7 +20,6 @@ from taichimd import (
     combine,
     testing,
 )
-from taichimd.app.live import Observations
 from taichimd.core import units
 from taichimd.core.errors import SettingsError
 from taichimd.io.analysis_files import read_table
@@ -184,15 +182,7 @@ def test_a_restart_completes_flow_and_profile(call, tmp_path, monkeypatch):
         "--observe flow,profile --observe-every 5 --profile-axis z --profile-bin 4 "
     )
     assert call(run + "--steps 100 --output straight")[0] == 0
-    with monkeypatch.context() as patch:
-        plain = Observations.sample
-
-        def stop_at_45(self, simulation):
-            plain(self, simulation)
-            if simulation.step == 45:
-                os.kill(os.getpid(), signal.SIGINT)
-
-        patch.setattr(Observations, "sample", stop_at_45)
+    with interrupted(monkeypatch, 45):
         assert call(run + "--steps 100 --output cut")[0] == 130
     assert call("run --restart cut")[0] == 0
     for name in ("flow.csv", "profile.csv"):

@@ -3,13 +3,13 @@
 import json
 import os
 import re
-import signal
 from pathlib import Path
 
 import numpy as np
 import pytest
 from ase import Atoms
 from ase.build import bulk
+from interrupted import interrupted
 
 from taichimd import BerendsenNPT, Langevin, LennardJones, Simulation
 from taichimd.app.live import Observations
@@ -232,19 +232,11 @@ def test_a_stopped_and_restarted_run_writes_the_same_tables(call, monkeypatch, e
         observable, "draw", lambda *_: None
     )  # pictures are not the point, and take most of the time
     assert call(RUN + observe + "--steps 200 --output whole")[0] == 0
-    plain = Observations.sample
-
-    def stop_at_90(self, simulation):
-        plain(self, simulation)
-        if simulation.step == 90:
-            os.kill(os.getpid(), signal.SIGINT)
-
-    monkeypatch.setattr(Observations, "sample", stop_at_90)
-    code, out, _ = call(RUN + observe + "--steps 200 --output cut")
+    with interrupted(monkeypatch, 90):
+        code, out, _ = call(RUN + observe + "--steps 200 --output cut")
     assert code == 130
     assert "19 of 41 samples" in out
     assert not os.path.exists("cut/rdf.csv")
-    monkeypatch.setattr(Observations, "sample", plain)
     # Another ensemble samples another thing.
     code, out, err = call("run --trust --restart cut/checkpoint.npz --observe none --output without")
     assert (code, err, os.path.exists("without/rdf.csv")) == (0, "", False)
@@ -295,15 +287,7 @@ def test_another_observable_is_a_class_and_a_line_of_the_registry(call, monkeypa
     monkeypatch.setitem(OF_RUNS, "hottest", Hottest)
     line = RUN + "--steps 40 --observe hottest,msd --observe-every 10 --output "
     assert call(line + "whole")[0] == 0
-    with monkeypatch.context() as patch:
-        plain = Observations.sample
-
-        def stop_at_20(self, simulation):
-            plain(self, simulation)
-            if simulation.step == 20:
-                os.kill(os.getpid(), signal.SIGINT)
-
-        patch.setattr(Observations, "sample", stop_at_20)
+    with interrupted(monkeypatch, 20):
         assert call(line + "cut")[0] == 130
     code, out, _ = call("run --trust --restart cut/checkpoint.npz")
     assert code == 0

@@ -2,15 +2,14 @@
 
 import csv
 import os
-import signal
 from pathlib import Path
 
 import numpy as np
 import pytest
 from ase import Atoms
-from ase.build import molecule
+from gases import mixed_gas
+from interrupted import interrupted
 
-from taichimd.app.live import Observations
 from taichimd.core.errors import CheckpointError
 from taichimd.estimators.bond_history import BondHistory, BondRule
 from taichimd.estimators.reactions import find_reactions
@@ -26,12 +25,7 @@ RULE = "--bond-formed 0.95 --bond-broken 0.9 --bond-lifetime 1fs "
 
 def gas():
     """Three molecules of hydrogen and one of oxygen."""
-    atoms = Atoms(cell=[9.0, 9.0, 9.0], pbc=True)
-    for k, name in enumerate(["H2", "O2", "H2", "H2"]):
-        one = molecule(name)
-        one.translate(4.5 * np.array([k & 1, k >> 1 & 1, 0]) - one.positions[0])
-        atoms += one
-    return atoms[np.random.default_rng(4).permutation(len(atoms))]
+    return mixed_gas("H2", "O2", "H2", "H2")
 
 
 @pytest.fixture(autouse=True)
@@ -67,15 +61,7 @@ def test_a_run_has_the_reactions_of_its_bonds_and_so_has_a_restart(call, monkeyp
     same("whole/reaction_species.csv", "analysis/species.csv")
     assert Path("whole/reaction_species.png").stat().st_size > 0
     assert Path("whole/reaction_network.png").stat().st_size > 0
-    plain = Observations.sample
-
-    def stop_at_46(self, simulation):
-        plain(self, simulation)
-        if simulation.step == 46:
-            os.kill(os.getpid(), signal.SIGINT)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Observations, "sample", stop_at_46)
+    with interrupted(monkeypatch, 46):
         assert call(RUN + observe + "--output cut")[0] == 130
     assert not os.path.exists("cut/reactions.csv")
     assert call("run --restart cut/checkpoint.npz")[0] == 0

@@ -3,13 +3,13 @@
 import csv
 import json
 import os
-import signal
 from pathlib import Path
 
 import numpy as np
 import pytest
 from ase import Atoms
-from ase.build import molecule
+from gases import mixed_gas
+from interrupted import interrupted
 
 from taichimd import BondFile, Engine, LennardJones, ReaxFF, Simulation
 from taichimd.app.live import Observations
@@ -27,12 +27,7 @@ RUN = "run gas.extxyz --potential CHO.ffield --timestep 0.1 --backend cpu --temp
 
 def gas():
     """Four molecules of water, two of hydrogen, one of oxygen; all atoms in a mixed order."""
-    atoms = Atoms(cell=[9.0, 9.0, 9.0], pbc=True)
-    for k, name in enumerate(["H2O", "O2", "H2O", "H2", "H2O", "H2", "H2O"]):
-        one = molecule(name)
-        one.translate(4.5 * np.array([k & 1, k >> 1 & 1, k >> 2 & 1]) - one.positions[0])
-        atoms += one
-    return atoms[np.random.default_rng(4).permutation(len(atoms))]
+    return mixed_gas("H2O", "O2", "H2O", "H2", "H2O", "H2", "H2O")
 
 
 @pytest.fixture(autouse=True)
@@ -101,15 +96,7 @@ def test_a_run_counts_its_molecules_and_a_restart_goes_on(call, monkeypatch):
     }  # fmt: skip
     assert report["observables"]["species"]["status"] == "ok"
     assert report["plan"]["bond_order"] == 0.3
-    plain = Observations.sample
-
-    def stop_at_15(self, simulation):
-        plain(self, simulation)
-        if simulation.step == 15:
-            os.kill(os.getpid(), signal.SIGINT)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Observations, "sample", stop_at_15)
+    with interrupted(monkeypatch, 15):
         assert call(RUN + observe + "--output cut")[0] == 130
     assert not os.path.exists("cut/species.csv")
     assert call("run --restart cut/checkpoint.npz")[0] == 0

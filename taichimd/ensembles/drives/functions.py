@@ -4,9 +4,9 @@ All is computed in float64. An energy U(x, t) has a force F = -dU/dx, and what d
 
     W = sum over steps of [U(x_n, t_n+1) - U(x_n, t_n-1)]/2
 
-so that K + U_pot + U - W is conserved: in the middle of a run. At its ends it is half of that, hence `arrive`
-and `leave`. Sums are of
-whole numbers, so they have the same bits for any number of threads and any pieces of a run.
+so that K + U_pot + U - W is conserved. A run's first and last step has half of that work, hence `arrives` and
+`leaves`. Sums are of whole numbers, so they have the same bits for any number of threads and any pieces of a
+run.
 """
 
 from dataclasses import dataclass
