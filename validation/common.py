@@ -29,19 +29,20 @@ COMPUTES = ("taichimd", "potentials", "examples", "tests/support", "validation",
 """What a result depends on: while files differ from the commit there, no result is written to `RESULTS`."""
 
 
-def parser(doc: str, *takes: str, **settings: Any) -> argparse.ArgumentParser:
+def parser(doc: str, *takes: str, out: str | None = None, **settings: Any) -> argparse.ArgumentParser:
     """Command line of a driver, which says what the first line of the driver's docstring says.
 
     Args:
         doc: the driver's docstring.
         takes: options that many drivers have: "backend", "out".
+        out: name of the result in `RESULTS` to which a driver writes without `--out`.
         settings: of argparse.
     """
     own = _Parser(description=doc.splitlines()[0], **settings)
     if "backend" in takes:
         own.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
-    if "out" in takes:
-        own.add_argument("--out", type=Path)
+    if out or "out" in takes:
+        own.add_argument("--out", type=Path, default=RESULTS / f"{out}.json" if out else None)
     return own
 
 

@@ -11,7 +11,6 @@ import argparse
 import json
 import os
 import statistics
-from pathlib import Path
 from typing import Any
 
 from validation import common
@@ -70,13 +69,12 @@ def main() -> None:
 
 def parse() -> argparse.Namespace:
     """The command line, with what `time_ours_and_theirs` reads."""
-    parser = common.parser(__doc__)
+    parser = common.parser(__doc__, out="cpu_ratios")
     parser.add_argument("--rows", nargs="+", default=[""], help="only those with one of these in their names")
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=2.0, help="length of one timed run, about")
     parser.add_argument("--settle", type=int, default=300, help="steps before the first timed one")
-    parser.add_argument("--out", type=Path, default=common.RESULTS / "cpu_ratios.json")
     parser.set_defaults(backend="cpu", precision="float64", skin=None, no_serial=True)
     return parser.parse_args()
 

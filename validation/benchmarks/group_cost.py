@@ -10,7 +10,6 @@ step over the time of its reference in the same round. Forces and walls are time
 
 import statistics
 import time
-from pathlib import Path
 from typing import Any
 
 from validation import common
@@ -28,13 +27,12 @@ CASES = {
 
 def main() -> None:
     """Measure, print a table, write the JSON."""
-    parser = common.parser(__doc__ or "")
+    parser = common.parser(__doc__ or "", out="group_cost_cpu")
     parser.add_argument("--backend", default="cpu", choices=["cpu", "cuda"])
     parser.add_argument("--atoms", type=int, nargs="+", default=[8000])
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--seconds", type=float, default=0.5, help="of a piece of one case")
     parser.add_argument("--cases", nargs="+", default=list(CASES), choices=list(CASES))
-    parser.add_argument("--out", type=Path, default=common.RESULTS / "group_cost_cpu.json")
     options = parser.parse_args()
     report: dict[str, Any] = {**common.provenance(), "potential": "Si.tersoff", "sizes": {}}
     rows = []

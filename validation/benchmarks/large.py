@@ -201,7 +201,7 @@ def repeated(atoms: Atoms, copies: tuple[int, int, int]) -> Atoms:
 
 def parse() -> argparse.Namespace:
     """The command line."""
-    parser = common.parser(__doc__)
+    parser = common.parser(__doc__, out="large")
     parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
     parser.add_argument("--precision", default="float64")
     parser.add_argument(
@@ -212,7 +212,6 @@ def parse() -> argparse.Namespace:
     )
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--child", help=argparse.SUPPRESS)
-    parser.add_argument("--out", type=Path, default=common.RESULTS / "large.json")
     return parser.parse_args()
 
 

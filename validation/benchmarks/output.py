@@ -38,11 +38,10 @@ ROWS_EVERY = 20
 
 def main() -> None:
     """Run all, print a table, write the JSON."""
-    parser = common.parser(__doc__ or "")
+    parser = common.parser(__doc__ or "", out="output_cpu")
     parser.add_argument("--backend", default="cpu", choices=["cpu", "cuda"])
     parser.add_argument("--cells", type=int, default=10, help="cubic cells of 8 atoms along each side")
     parser.add_argument("--steps", type=int, default=2000)
-    parser.add_argument("--out", type=Path, default=common.RESULTS / "output_cpu.json")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         runs = measured_runs(Path(folder), options)

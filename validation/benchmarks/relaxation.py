@@ -12,7 +12,6 @@ small a matrix more than one thread makes it slower.
 import argparse
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -81,12 +80,11 @@ CASES: dict[str, tuple[Callable[[], Atoms], Callable[[], Any], str]] = {
 
 def main() -> None:
     """Parse the command line, run the cases, write JSON, print the table."""
-    parser = common.parser(__doc__, "backend")
+    parser = common.parser(__doc__, "backend", out="relaxation")
     parser.add_argument("--fmax", type=float, default=1e-3, help="eV/angstrom")
     parser.add_argument("--steps", type=int, default=2000)
     parser.add_argument("--bfgs-atoms", type=int, default=110, help="largest system for BFGS")
     parser.add_argument("--cases", nargs="+", default=list(CASES), choices=CASES)
-    parser.add_argument("--out", type=Path, default=common.RESULTS / "relaxation.json")
     options = parser.parse_args()
 
     from taichimd.core import runtime

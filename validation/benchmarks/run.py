@@ -69,7 +69,7 @@ def main() -> None:
 
 def parse() -> argparse.Namespace:
     """The command line."""
-    parser = common.parser(__doc__, "backend")
+    parser = common.parser(__doc__, "backend", out="benchmarks")
     parser.add_argument("--precision", default="float64", choices=["float64", "mixed", "float32"])
     parser.add_argument("--cases", nargs="+", default=list(CASES), choices=CASES)
     parser.add_argument(
@@ -83,7 +83,6 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--no-lammps", action="store_true")
     parser.add_argument("--no-serial", action="store_true", help="only LAMMPS with -sf omp")
     parser.add_argument("--budget", type=float, help="start no further case after so many seconds")
-    parser.add_argument("--out", type=Path, default=common.RESULTS / "benchmarks.json")
     return parser.parse_args()
 
 

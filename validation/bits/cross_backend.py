@@ -58,7 +58,7 @@ class Run:
 
 def main() -> None:
     """Parse the command line; be the parent or a child."""
-    parser = common.parser(__doc__)
+    parser = common.parser(__doc__, out="cross_backend")
     parser.add_argument("--backends", nargs="+", default=["cpu"], choices=["cpu", "cuda"])
     parser.add_argument("--runtimes", nargs="+", default=[common.current_runtime()], choices=RUNTIMES)
     parser.add_argument(
@@ -74,7 +74,6 @@ def main() -> None:
     parser.add_argument(
         "--against", type=Path, help="start from this file's states and compare with its hashes"
     )
-    parser.add_argument("--out", type=Path, default=common.RESULTS / "cross_backend.json")
     parser.add_argument("--child", nargs=3, metavar=("STATE", "BACKEND", "RESULT"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:

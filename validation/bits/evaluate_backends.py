@@ -42,11 +42,10 @@ TEMPERATURE = 600.0
 
 def main() -> None:
     """Parse the command line; be the parent or a child."""
-    parser = common.parser(__doc__)
+    parser = common.parser(__doc__, out="evaluate_backends")
     parser.add_argument("--backends", nargs="+", default=["cpu"], choices=["cpu", "cuda"])
     parser.add_argument("--runtimes", nargs="+", default=[common.current_runtime()], choices=RUNTIMES)
     parser.add_argument("--precision", default="float64", choices=BARS)
-    parser.add_argument("--out", type=Path, default=common.RESULTS / "evaluate_backends.json")
     parser.add_argument("--child", nargs=2, metavar=("BACKEND", "RESULT"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:

@@ -28,10 +28,9 @@ LONGEST = 240
 
 def main() -> None:
     """Parse the command line, try all cases, write JSON as it grows, print a table last."""
-    parser = common.parser(__doc__)
+    parser = common.parser(__doc__, out="everyday")
     parser.add_argument("--before", type=Path, help="an earlier checkout, to show what it answers")
     parser.add_argument("--cases", nargs="+", default=[""], help="only those with one of these in a name")
-    parser.add_argument("--out", type=Path, default=common.RESULTS / "everyday.json")
     options = parser.parse_args()
     checkouts = {"now": common.ROOT}
     if options.before is not None:

@@ -98,11 +98,10 @@ def try_cases(cases: int, folder: Path, seed: int = SEED, kinds: str = "") -> di
 
 def main() -> None:
     """Parse the command line, try all cases, write JSON."""
-    parser = common.parser(__doc__)
+    parser = common.parser(__doc__, out="fuzz")
     parser.add_argument("--cases", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--files", default="", help="only bases with this in their names")
-    parser.add_argument("--out", type=Path, default=common.RESULTS / "fuzz.json")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         found = try_cases(options.cases, Path(folder), options.seed, options.files)

@@ -20,8 +20,7 @@ NOT_RUN = (". .venv",)
 
 def main() -> None:
     """Run the commands of the page in turn in an empty folder and write what they print."""
-    parser = common.parser(__doc__ or "")
-    parser.add_argument("--out", type=Path, default=common.RESULTS / "tutorial.json")
+    parser = common.parser(__doc__ or "", out="tutorial")
     options = parser.parse_args()
     common.use_tests_folder()
     from pages import blocks, commands  # needs the folder of the tests' support

@@ -8,7 +8,6 @@ bath's; the true potential energy is the mean of all runs over their second halv
 """
 
 import argparse
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,12 +20,11 @@ TEMPERATURE = 1100.0
 
 def main() -> None:
     """Parse the command line, run, write JSON."""
-    parser = common.parser(__doc__, "backend")
+    parser = common.parser(__doc__, "backend", out="averages")
     parser.add_argument("--seeds", type=int, default=128)
     parser.add_argument("--cells", type=int, default=2, help="cubic cells of 8 atoms along each axis")
     parser.add_argument("--steps", type=int, default=20_000)
     parser.add_argument("--every", type=int, default=20, help="steps between two rows")
-    parser.add_argument("--out", type=Path, default=common.RESULTS / "averages.json")
     options = parser.parse_args()
     report: dict[str, Any] = {
         "atoms": 8 * options.cells**3,

@@ -24,10 +24,9 @@ LOW = 5e10
 
 def main() -> None:
     """Parse the command line, shear, write JSON and a picture."""
-    parser = common.parser(__doc__, "backend")
+    parser = common.parser(__doc__, "backend", out="couette")
     parser.add_argument("--cells", type=int, default=4, help="cubic cells along each axis, of four atoms")
     parser.add_argument("--steps", type=int, default=50_000, help="of each rate, and at rest")
-    parser.add_argument("--out", type=Path, default=common.RESULTS / "couette.json")
     options = parser.parse_args()
     report: dict[str, Any] = {
         **common.provenance(), "temperature_K": TEMPERATURE, "density_kg_m3": DENSITY,

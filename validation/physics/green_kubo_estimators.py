@@ -41,10 +41,9 @@ CASES: dict[str, dict[str, Any]] = {
 
 def main() -> None:
     """Parse the command line, run, write JSON."""
-    parser = common.parser(__doc__, "backend")
+    parser = common.parser(__doc__, "backend", out="green_kubo_estimators")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--share", type=float, default=1.0, help="of the length of all runs")
-    parser.add_argument("--out", type=Path, default=common.RESULTS / "green_kubo_estimators.json")
     options = parser.parse_args()
 
     from taichimd.settings.types import parse_time

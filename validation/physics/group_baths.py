@@ -7,7 +7,6 @@ time steps, beside the heat that has passed. The drift of the energy with source
 with and without the correction of eHEX. And two Langevin baths: their powers add up to zero.
 """
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,11 +22,10 @@ POWER, LONG_TIMESTEP = 0.15, 13.0
 
 def main() -> None:
     """Parse the command line, run, write JSON."""
-    parser = common.parser(__doc__, "backend")
+    parser = common.parser(__doc__, "backend", out="group_baths")
     parser.add_argument(
         "--steps", type=int, default=20_000, help="steps of the drift and of the steady state"
     )
-    parser.add_argument("--out", type=Path, default=common.RESULTS / "group_baths.json")
     options = parser.parse_args()
 
     from taichimd.core import runtime

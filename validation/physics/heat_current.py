@@ -39,9 +39,8 @@ EPSILON, SIGMA, CUTOFF = 0.0104, 3.40, 8.5
 
 def main() -> None:
     """Parse the command line, run both programs, write JSON and a plot."""
-    parser = common.parser(__doc__, "backend")
+    parser = common.parser(__doc__, "backend", out="heat_current")
     parser.add_argument("--clusters", type=int, default=8, help="random clusters for each potential")
-    parser.add_argument("--out", type=Path, default=common.RESULTS / "heat_current.json")
     options = parser.parse_args()
 
     from taichimd.core import runtime

@@ -19,11 +19,10 @@ from validation import common
 
 def main() -> None:
     """Parse the command line, run, write JSON and a picture."""
-    parser = common.parser(__doc__, "backend")
+    parser = common.parser(__doc__, "backend", out="heat_flow")
     parser.add_argument("--runs", type=int, default=4)
     parser.add_argument("--time", default="120ps", help="of each run")
     parser.add_argument("--cells", type=int, nargs=3, default=[16, 3, 3])
-    parser.add_argument("--out", type=Path, default=common.RESULTS / "heat_flow.json")
     options = parser.parse_args()
 
     from taichimd.transport.kappa import thermal_conductivity

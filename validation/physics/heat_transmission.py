@@ -32,14 +32,13 @@ KB = 8.617333262e-5
 
 def main() -> None:
     """Parse the command line, run, write JSON and a picture."""
-    parser = common.parser(__doc__, "backend")
+    parser = common.parser(__doc__, "backend", out="heat_transmission")
     parser.add_argument("--cells", type=int, nargs=3, default=[20, 2, 2])
     parser.add_argument("--bath-cells", type=int, default=4)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--time", type=float, default=400.0, help="ps of each run")
     parser.add_argument("--warm", type=float, default=100.0, help="ps of each run that are left out")
     parser.add_argument("--window", type=float, default=6.0, help="ps")
-    parser.add_argument("--out", type=Path, default=common.RESULTS / "heat_transmission.json")
     options = parser.parse_args()
 
     from taichimd import second_order

@@ -32,10 +32,9 @@ PUBLISHED = 0.29
 
 def main() -> None:
     """Parse the command line, run both programs, compare, write JSON and a plot."""
-    parser = common.parser(__doc__, "backend")
+    parser = common.parser(__doc__, "backend", out="kappa_argon")
     parser.add_argument("--runs", type=int, default=8, help="of each program")
     parser.add_argument("--time", type=float, default=400.0, help="ps of each run")
-    parser.add_argument("--out", type=Path, default=common.RESULTS / "kappa_argon.json")
     options = parser.parse_args()
 
     from taichimd import LennardJones

@@ -26,11 +26,10 @@ BIN = 0.5
 
 def main() -> None:
     """Parse the command line, run, write JSON."""
-    parser = common.parser(__doc__)
+    parser = common.parser(__doc__, out="lattice_kappa")
     parser.add_argument("--mesh", type=int, default=19, help="of wave vectors along each reciprocal vector")
     parser.add_argument("--a", type=float, default=5.445, help="lattice constant, angstrom")
     parser.add_argument("--temperature", type=float, default=1000.0, help="K")
-    parser.add_argument("--out", type=Path, default=common.RESULTS / "lattice_kappa.json")
     options = parser.parse_args()
 
     from phono3py import Phono3py

@@ -166,13 +166,12 @@ def settled() -> Any:
 
 def parse() -> argparse.Namespace:
     """The command line."""
-    parser = common.parser(__doc__)
+    parser = common.parser(__doc__, out="long_liquid")
     parser.add_argument("--backend", default="cpu", choices=["auto", "cpu", "cuda"])
     parser.add_argument("--steps", type=int, default=100_000)
     parser.add_argument(
         "--cells-allowed", type=int, default=1, help="cells that an atom may be away before it is folded"
     )
-    parser.add_argument("--out", type=Path, default=common.RESULTS / "long_liquid.json")
     return parser.parse_args()
 
 

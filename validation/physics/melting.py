@@ -32,12 +32,11 @@ BOTH = 0.15, 0.85
 
 def main() -> None:
     """Parse the command line, run the seeds, write JSON."""
-    parser = common.parser(__doc__, "backend")
+    parser = common.parser(__doc__, "backend", out="melting")
     parser.add_argument("--cells", type=int, default=10, help="cells across the bar")
     parser.add_argument("--time", type=float, default=400.0, help="of coexistence, ps")
     parser.add_argument("--seeds", type=int, default=4)
     parser.add_argument("--guess", type=float, default=GUESS, help="first temperature, K")
-    parser.add_argument("--out", type=Path, default=common.RESULTS / "melting.json")
     options = parser.parse_args()
     potential = str(systems.of_lammps(FILE))
     report: dict[str, Any] = {

@@ -41,8 +41,7 @@ MJ_PER_M2 = 1e3 * 16.02176634
 
 def main() -> None:
     """Parse the command line, compute, write JSON."""
-    parser = common.parser(__doc__, "backend")
-    parser.add_argument("--out", type=Path, default=common.RESULTS / "metals.json")
+    parser = common.parser(__doc__, "backend", out="metals")
     options = parser.parse_args()
     import lammps
 

@@ -27,8 +27,7 @@ NATURAL_PS = 0.01018050571
 
 def main() -> None:
     """Parse the command line, compute both, write JSON and a picture."""
-    parser = common.parser(__doc__, "backend")
-    parser.add_argument("--out", type=Path, default=common.RESULTS / "phonons.json")
+    parser = common.parser(__doc__, "backend", out="phonons")
     options = parser.parse_args()
 
     from taichimd.core import runtime

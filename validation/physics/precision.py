@@ -10,7 +10,6 @@ import argparse
 import statistics
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,7 +36,7 @@ CASES: dict[str, Callable[[], systems.System]] = {
 
 def main() -> None:
     """Parse the command line, run the cases, write JSON as it grows, print a table last."""
-    parser = common.parser(__doc__, "backend")
+    parser = common.parser(__doc__, "backend", out="precision")
     parser.add_argument("--cases", nargs="+", default=list(CASES), choices=CASES)
     parser.add_argument("--steps", type=int, default=100_000, help="of the drift")
     parser.add_argument("--every", type=int, default=50, help="steps between two samples of the energy")
@@ -45,7 +44,6 @@ def main() -> None:
     parser.add_argument("--speed-atoms", nargs="+", type=int, help="sizes to time (default: by backend)")
     parser.add_argument("--seconds", type=float, default=0.5, help="length of one timed run, about")
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--out", type=Path, default=common.RESULTS / "precision.json")
     options = parser.parse_args()
     if options.steps < 20 * options.every:
         parser.error(f"--steps {options.steps} gives fewer than 20 samples at --every {options.every}")

@@ -31,11 +31,10 @@ R_MAX, BINS = 17.0, 340
 
 def main() -> None:
     """Parse the command line, run, compare, write JSON and a plot."""
-    parser = common.parser(__doc__, "backend")
+    parser = common.parser(__doc__, "backend", out="rdf_argon")
     parser.add_argument("--equilibrate", type=int, default=15_000, help="steps of 4 fs")
     parser.add_argument("--steps", type=int, default=50_000, help="of 4 fs, observed")
     parser.add_argument("--every", type=int, default=10, help="steps between samples")
-    parser.add_argument("--out", type=Path, default=common.RESULTS / "rdf_argon.json")
     options = parser.parse_args()
 
     from taichimd import LennardJones, Simulation

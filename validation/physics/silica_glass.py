@@ -50,7 +50,7 @@ FORMULA_MASS, PER_CELL = 60.084, 8
 
 def main() -> None:
     """Parse the command line, quench, compare, write JSON and a plot."""
-    parser = common.parser(__doc__, "backend")
+    parser = common.parser(__doc__, "backend", out="silica_glass")
     parser.add_argument("--cells", type=int, default=8, help="cubic cells of 24 atoms along each side")
     parser.add_argument("--density", type=float, default=2.20, help="g/cm^3")
     parser.add_argument("--hot", type=float, default=6000.0, help="K, of the melt")
@@ -63,7 +63,6 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=200, help="steps between samples")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=500.0, help="of wall clock, for the steps")
-    parser.add_argument("--out", type=Path, default=common.RESULTS / "silica_glass.json")
     options = parser.parse_args()
 
     quenched = quench(options)

@@ -29,13 +29,12 @@ FINAL = {"silicon": 0.5, "silica": 0.6}
 
 def main() -> None:
     """Parse the command line, stretch, write JSON and a picture."""
-    parser = common.parser(__doc__, "backend")
+    parser = common.parser(__doc__, "backend", out="tension")
     parser.add_argument(
         "--cells", type=int, default=4, help="cubic cells of silicon along each axis; one less of silica"
     )
     parser.add_argument("--rate", type=float, default=2e10, help="engineering rate, 1/s")
     parser.add_argument("--quench", type=float, default=20.0, help="time of the quench of silica, ps")
-    parser.add_argument("--out", type=Path, default=common.RESULTS / "tension.json")
     options = parser.parse_args()
     report: dict[str, Any] = {
         **common.provenance(), "temperature_K": TEMPERATURE, "rate_per_s": options.rate,

@@ -6,7 +6,6 @@ Charges are equilibrated to 1e-12 by both. Forces and virial are compared twice:
 LAMMPS's factor of pi bonds between light and heavy atoms (`lammps_forces`).
 """
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,8 +15,7 @@ from validation import common
 
 def main() -> None:
     """Parse the command line, compare all systems, write JSON, print a table."""
-    parser = common.parser(__doc__)
-    parser.add_argument("--out", type=Path, default=common.RESULTS / "reaxff_lammps.json")
+    parser = common.parser(__doc__, out="reaxff_lammps")
     options = parser.parse_args()
     common.use_tests_folder()
 

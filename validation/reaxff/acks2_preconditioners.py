@@ -14,7 +14,6 @@ Steps are those of water at 300 K with a time step of 0.25 fs and charges to 1e-
 import statistics
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -38,11 +37,10 @@ ADDED, SIZE = 0.02, 12
 
 def main() -> None:
     """Parse the command line, solve, run, write JSON, print tables."""
-    parser = common.parser(__doc__, "backend")
+    parser = common.parser(__doc__, "backend", out="reaxff_acks2_preconditioners")
     parser.add_argument("--molecules", type=int, nargs="*", default=[64, 512], help="of timed runs")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=20, help="of a round")
-    parser.add_argument("--out", type=Path, default=common.RESULTS / "reaxff_acks2_preconditioners.json")
     options = parser.parse_args()
     common.use_tests_folder()
     from reaxff_samples import hot, water

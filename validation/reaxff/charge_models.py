@@ -28,9 +28,8 @@ TIMESTEP, EVERY = 0.2, 5
 
 def main() -> None:
     """Parse the command line, compare and run, write JSON and the plot."""
-    parser = common.parser(__doc__)
+    parser = common.parser(__doc__, out="reaxff_charge_models")
     parser.add_argument("--picoseconds", type=float, default=0.3)
-    parser.add_argument("--out", type=Path, default=common.RESULTS / "reaxff_charge_models.json")
     options = parser.parse_args()
     common.use_tests_folder()
 

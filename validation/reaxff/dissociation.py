@@ -24,8 +24,7 @@ SUSPICIOUS = 1e-4
 
 def main() -> None:
     """Parse the command line, draw off the atoms, write JSON and picture."""
-    parser = common.parser(__doc__)
-    parser.add_argument("--out", type=Path, default=common.RESULTS / "reaxff_dissociation.json")
+    parser = common.parser(__doc__, out="reaxff_dissociation")
     options = parser.parse_args()
     from taichimd.core import runtime
 

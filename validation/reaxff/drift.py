@@ -8,7 +8,6 @@ LAMMPS's constants the energy is not stationary in the charges, so it fluctuates
 """
 
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,10 +32,9 @@ EVERY = 5.0
 
 def main() -> None:
     """Parse the command line, run all, write JSON after each run."""
-    parser = common.parser(__doc__)
+    parser = common.parser(__doc__, out="reaxff_drift")
     parser.add_argument("--picoseconds", type=float, default=0.5)
     parser.add_argument("--constants", nargs="+", default=CONSTANTS, choices=CONSTANTS)
-    parser.add_argument("--out", type=Path, default=common.RESULTS / "reaxff_drift.json")
     options = parser.parse_args()
     common.use_tests_folder()
 

@@ -23,8 +23,7 @@ WITH_CHARGES = ("Coulomb", "polarisation")
 
 def main() -> None:
     """Parse the command line, compare, write JSON and a plot."""
-    parser = common.parser(__doc__)
-    parser.add_argument("--out", type=Path, default=common.RESULTS / "reaxff_light_heavy.json")
+    parser = common.parser(__doc__, out="reaxff_light_heavy")
     options = parser.parse_args()
     common.use_tests_folder()
 

@@ -106,11 +106,10 @@ SETS = {
 
 def main() -> None:
     """Write if asked, compare, print a line for each copy, write JSON."""
-    parser = common.parser(__doc__)
+    parser = common.parser(__doc__, out="reaxff_parameter_files")
     parser.add_argument("--given", nargs="*", default=[], metavar="SET=FILE", help="one more copy of a set")
     parser.add_argument("--write", action="store_true", help="write the shipped files anew")
     parser.add_argument("--date", default="2026-11-25", help="the date in the titles of written files")
-    parser.add_argument("--out", type=Path, default=common.RESULTS / "reaxff_parameter_files.json")
     options = parser.parse_args()
     given = {name: Path(file) for name, file in (one.split("=") for one in options.given)}
     sets = {name: dict(_copies(shipped, given.get(name))) for name, shipped in SETS.items()}

@@ -13,7 +13,6 @@ changes of the volume has it: p = kT/dV ln <exp(-(E(V + dV) - E(V))/kT) (1 + dV/
 """
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -111,9 +110,8 @@ def dynamics(samples: int, every: int) -> dict[str, Any]:
 
 def main() -> None:
     """Parse the command line, sample, compare, write JSON, print a table last."""
-    parser = common.parser(__doc__)
+    parser = common.parser(__doc__, out="mc_averages")
     parser.add_argument("--samples", type=int, default=2000)
-    parser.add_argument("--out", type=Path, default=common.RESULTS / "mc_averages.json")
     options = parser.parse_args()
     n = options.samples
     report: dict[str, Any] = {

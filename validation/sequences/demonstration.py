@@ -90,14 +90,13 @@ def draw(path, chains, native, decoys):
 
 def main() -> None:
     """Score, write JSON and picture, print the table."""
-    parser = common.parser(__doc__)
+    parser = common.parser(__doc__, out="cssp_demonstration")
     parser.add_argument("--chains", type=Path, default=common.ROOT / "examples" / "protein_chains.csv")
     parser.add_argument("--fragment", type=int, default=7)
     parser.add_argument("--folds", type=int, default=10)
     parser.add_argument("--decoys", type=int, default=50, help="of each kind, for each chain")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--quick", action="store_true", help="five decoys")
-    parser.add_argument("--out", type=Path, default=common.RESULTS / "cssp_demonstration.json")
     options = parser.parse_args()
     options.decoys = 5 if options.quick else options.decoys
     from taichimd.sequences.chains import read_chains

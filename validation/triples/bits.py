@@ -63,9 +63,8 @@ def computed(backend: str, sides: tuple[int, ...]) -> dict[str, Any]:
 
 def main() -> None:
     """Compute in children, compare, write, print."""
-    parser = common.parser(__doc__)
+    parser = common.parser(__doc__, out="triples_bits")
     parser.add_argument("--backends", nargs="+", default=["cpu", "cuda"])
-    parser.add_argument("--out", type=Path, default=common.RESULTS / "triples_bits.json")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--child", type=Path, help="compute on the first backend and leave arrays there")
     chosen = parser.parse_args()

@@ -6,7 +6,6 @@ Lennard-Jones and Axilrod-Teller; some steps are timed. The file is written afte
 (Yaseen, Ji, Li 2015) has 11.57 hours without a cutoff and 1.91 hours with half a box, on a Tesla C2070.
 """
 
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -43,10 +42,9 @@ def run(side: int, forcefield: Any, steps: int, backend: str) -> dict[str, Any]:
 
 def main() -> None:
     """Measure, write, print."""
-    parser = common.parser(__doc__)
+    parser = common.parser(__doc__, out="triples_dynamics")
     parser.add_argument("--backend", default="auto")
     parser.add_argument("--steps", type=int, default=40)
-    parser.add_argument("--out", type=Path, default=common.RESULTS / "triples_dynamics.json")
     parser.add_argument("--quick", action="store_true", help="small and short, as for a CPU")
     parser.add_argument("--ways", nargs="+", help="of them, some")
     chosen = parser.parse_args()

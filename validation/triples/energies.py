@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from math import comb
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -123,9 +122,8 @@ def measure(backend: str, sides: tuple[int, ...], enough: int, write: Callable[[
 
 def main() -> None:
     """Measure, write, print."""
-    parser = common.parser(__doc__)
+    parser = common.parser(__doc__, out="triples_energies")
     parser.add_argument("--backend", default="auto")
-    parser.add_argument("--out", type=Path, default=common.RESULTS / "triples_energies.json")
     parser.add_argument("--quick", action="store_true", help="small sizes, as for a CPU")
     parser.add_argument("--sides", nargs="+", type=int, help="atoms along an edge, of each size")
     parser.add_argument(

@@ -81,8 +81,7 @@ def lammps(atoms: Atoms, cutoff: float, steps: int, folder: Path) -> tuple[float
 
 def main() -> None:
     """Both programs in turn; JSON, and a table last."""
-    parser = common.parser(__doc__)
-    parser.add_argument("--out", type=Path, default=common.RESULTS / "triples_lammps.json")
+    parser = common.parser(__doc__, out="triples_lammps")
     parser.add_argument("--rounds", type=int, default=3)
     chosen = parser.parse_args()
     found: dict[str, Any] = {}

@@ -10,7 +10,6 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -98,11 +97,10 @@ def told(child: Any) -> str:
 
 def main() -> None:
     """Measure, compare bits, write after each number, print."""
-    parser = common.parser(__doc__)
+    parser = common.parser(__doc__, out="triples_processes")
     parser.add_argument("--backend", default="cpu", choices=["cpu", "cuda"])
     parser.add_argument("--np", type=int, nargs="+", default=[1, 2], dest="numbers")
     parser.add_argument("--atoms", type=int, default=8000, help="a cube of a whole number")
-    parser.add_argument("--out", type=Path, default=common.RESULTS / "triples_processes.json")
     parser.add_argument("--part", type=int, nargs=2, help="be the child with that part")
     chosen = parser.parse_args()
     side = round(chosen.atoms ** (1 / 3))

@@ -40,7 +40,7 @@ FEWEST, MOST = 500, 20_000
 
 def main() -> None:
     """Parse the command line, time system after system, write JSON as it grows, print a table last."""
-    parser = common.parser(__doc__)
+    parser = common.parser(__doc__, out="gpumd_beside")
     parser.add_argument("--program", type=Path, required=True, help="GPUMD's executable")
     parser.add_argument("--version", required=True, help="of GPUMD: tag or commit, for the report")
     parser.add_argument("--cases", nargs="+", default=list(SIZES), choices=SIZES)
@@ -48,7 +48,6 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--settle", type=int, default=2_000, help="steps before the first timed one")
     parser.add_argument("--folder", type=Path, help="where inputs and outputs of GPUMD stay")
-    parser.add_argument("--out", type=Path, default=common.RESULTS / "gpumd_beside.json")
     options = parser.parse_args()
 
     from taichimd.core import runtime
