@@ -53,3 +53,16 @@ def test_the_differences_are_small_and_consistent_energies_are_kept():
     for row in report["drift"]:
         if row["constants"] == "consistent":
             assert row["largest_change_eV"] < 2e-3
+
+
+def preconditioners(report):
+    """Iterations of a first solve with each preconditioner of ACKS2."""
+    found = report["iterations"]
+    for label in next(iter(found.values())):
+        yield label, *(str(number) for of_all in found.values() for number in of_all[label])
+
+
+def test_table_of_preconditioners():
+    text = text_of("docs/decisions/032-acks2-preconditioner.md")
+    for row in preconditioners(common.read_json(common.RESULTS / "reaxff_acks2_preconditioners.json")):
+        assert f"| {' | '.join(row)} |" in text, row
