@@ -9,8 +9,14 @@ from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.contract import ExternalPotential
 from taichimd.forcefields.load import load_forcefield
 from taichimd.program.decomposition import TUPLE
-from taichimd.system.checks import check_digits, check_images, check_turns
-from taichimd.system.frame import Frame
+from taichimd.system.checks import (
+    check_all_pairs,
+    check_digits,
+    check_images,
+    check_neighbours,
+    check_turns,
+)
+from taichimd.system.frame import Frame, make_frame
 
 
 def accepted(forcefield: Any, precision: str, decomposition: str, driven: bool) -> ForceField:
@@ -64,3 +70,19 @@ def check_system(forcefield: ForceField, atoms: Atoms, frame: Frame, precision: 
     check_images(forcefield.name, forcefield.cutoff, atoms.pbc)
     for term in forcefield.terms:
         term.check_structure(atoms)
+
+
+def check_structure(forcefield: ForceField, atoms: Atoms, precision: str, many_body: bool) -> None:
+    """Raise a TaichimdError if a structure does not suit a force field, a precision or the lists.
+
+    Args:
+        forcefield: `accepted`.
+        atoms: the structure.
+        precision: of the engine.
+        many_body: whether there are terms of more than two atoms.
+    """
+    frame = make_frame(atoms.cell.array, atoms.pbc)
+    check_system(forcefield, atoms, frame, precision)
+    check_neighbours(forcefield.list_cutoff, many_body, frame, atoms.positions)
+    if forcefield.enumeration == "all-pairs":
+        check_all_pairs(frame, forcefield.cutoff, many_body)

@@ -23,13 +23,7 @@ from taichimd.program.recorder import Recorder
 from taichimd.program.results import Evaluation, NotCopied, Thermo
 from taichimd.program.systems import Systems
 from taichimd.program.totals import stress_of
-from taichimd.system.checks import (
-    check_digits,
-    check_positions,
-    check_shape,
-    check_turns,
-    check_vectors,
-)
+from taichimd.system.checks import check_digits, check_positions, check_shape, check_turns, check_vectors
 from taichimd.system.constraints import of_free, wholly
 from taichimd.system.folding import shifts
 from taichimd.system.frame import Frame, make_frame

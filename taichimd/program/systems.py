@@ -30,7 +30,7 @@ from taichimd.ensembles.groups.given import GroupBath
 from taichimd.ensembles.registry import NVE, Ensemble
 from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.bound import Bound
-from taichimd.program.accepted import accepted, check_system
+from taichimd.program.accepted import accepted, check_structure
 from taichimd.program.acting import check_drives, sorted_out, what_is_held
 from taichimd.program.decomposition import by_tuple, choose, warn_of_unchanged
 from taichimd.program.device import Device
@@ -39,13 +39,7 @@ from taichimd.program.groups import Choice
 from taichimd.program.recorder import Recorder, Row, RowRoom
 from taichimd.program.results import NotCopied
 from taichimd.system.cell import Cells
-from taichimd.system.checks import (
-    check_all_pairs,
-    check_all_pairs_of,
-    check_atoms,
-    check_neighbours,
-    check_options,
-)
+from taichimd.system.checks import check_all_pairs, check_all_pairs_of, check_atoms, check_options
 from taichimd.system.constraints import check_fixed, directions, of_free
 from taichimd.system.frame import make_frame
 from taichimd.system.species import elements_of, kinds_of, symbols_of
@@ -124,7 +118,7 @@ class Systems(NotCopied):
         many_body = any(one.many_body or one.passes for one in terms)
         for number, (atoms, ensemble) in enumerate(zip(systems, each, strict=True)):
             with self.named(number):
-                self._check(atoms, many_body)
+                check_structure(self.forcefield, atoms, self.precision, many_body)
                 if getattr(ensemble, "on", None) is not None:
                     raise SettingsError(
                         f"ensemble = {type(ensemble).__name__}(..., on=...): give a bath of a group as "
@@ -189,14 +183,6 @@ class Systems(NotCopied):
                 bounds = self.forcefield.bind(list(kinds))
         species = sorted(set[str]().union(*of_each))
         return bounds if len(set(of_each)) == 1 else self.forcefield.bind(species), species
-
-    def _check(self, atoms: Atoms, many_body: bool) -> None:
-        """Refuse a structure that does not suit the force field."""
-        forcefield, frame = self.forcefield, make_frame(atoms.cell.array, atoms.pbc)
-        check_system(forcefield, atoms, frame, self.precision)
-        check_neighbours(forcefield.list_cutoff, many_body, frame, atoms.positions)
-        if forcefield.enumeration == "all-pairs":
-            check_all_pairs(frame, forcefield.cutoff, many_body)
 
     def named(self, number: int) -> AbstractContextManager[None]:
         """Errors within are of this system; those of a batch have its name."""
