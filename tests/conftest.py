@@ -105,6 +105,15 @@ def pytest_terminal_summary(terminalreporter, config):
     config.stash[LAST_LINE] = f"tests ran under {runtime.NAME}; {skipped}{out}"
 
 
+def pytest_sessionfinish():
+    """Keep what this process has compiled; at the end of Python the runtime would forget it."""
+    from taichimd.core.runtime import ti
+
+    program = ti.lang.impl.get_runtime().prog
+    if hasattr(program, "dump_cache_data_to_disk"):
+        program.dump_cache_data_to_disk()
+
+
 def pytest_unconfigure(config):
     """Remove the shared folder; the very last line."""
     if not hasattr(config, "workerinput"):
