@@ -107,11 +107,11 @@ def pytest_terminal_summary(terminalreporter, config):
 
 def pytest_sessionfinish():
     """Keep what this process has compiled; at the end of Python the runtime would forget it."""
-    from taichimd.core.runtime import ti
+    from taichimd.core import runtime
+    from taichimd.core.exclusive import PROCESS
 
-    program = ti.lang.impl.get_runtime().prog
-    if hasattr(program, "dump_cache_data_to_disk"):
-        program.dump_cache_data_to_disk()
+    if PROCESS.started and runtime.NAME == "quadrants":
+        runtime.ti.lang.impl.get_runtime().prog.dump_cache_data_to_disk()
 
 
 def pytest_unconfigure(config):
