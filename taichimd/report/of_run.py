@@ -217,7 +217,7 @@ def timing_of(report: Mapping[str, Any]) -> list[tuple[str, Any]]:
         ns_day = speed / report["n_atoms"] * report["settings"]["timestep"] * 1e-6 * 86400
         found.append(("speed", f"{speed:.3g} atom-step/s, {ns_day:.3g} ns/day"))
     if report.get("seconds_per_sweep"):
-        found.append(("speed", f"{report['seconds_per_sweep']:.3g} s a sweep"))
+        found.append(("speed", f"{report['seconds_per_sweep']:.3g} s per sweep"))
     device = f"{machine.get('device', host.get('cpu', '-'))} ({machine.get('backend', '-')})"
     if machine:
         found += [("device", device), ("runtime", str(machine.get("runtime", "-")))]
