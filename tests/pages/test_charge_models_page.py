@@ -62,7 +62,15 @@ def preconditioners(report):
         yield label, *(str(number) for of_all in found.values() for number in of_all[label])
 
 
-def test_table_of_preconditioners():
+def steps(report):
+    """Milliseconds and iterations of a step of both models."""
+    for atoms, both in report["steps"].items():
+        numbers = (f"{one[key]:.1f}" for one in both.values() for key in ("ms_per_step", "mean_iterations"))
+        yield f"{int(atoms):,}", *numbers
+
+
+@pytest.mark.parametrize("rows", [preconditioners, steps])
+def test_tables_of_the_preconditioner(rows):
     text = text_of("docs/decisions/032-acks2-preconditioner.md")
-    for row in preconditioners(common.read_json(common.RESULTS / "reaxff_acks2_preconditioners.json")):
+    for row in rows(common.read_json(common.RESULTS / "reaxff_acks2_preconditioners.json")):
         assert f"| {' | '.join(row)} |" in text, row
