@@ -160,7 +160,8 @@ class VerletList:
         self._set_images(np.max([self.most_image, *images], axis=0), state.n)
         self._set_shifts(frames, state.numpy_real)
         if self.width == 0:
-            widths = [guess(size, frame, reach) for size, frame in zip(sizes, frames, strict=True)]
+            inside = zip(state.in_cells.tolist(), frames, strict=True)
+            widths = [guess(number, frame, reach) for number, frame in inside]
             self._reserve_rows(state, max(widths))
         self.sort.radius2 = reach * reach
         self._set_layouts(frames, grids)

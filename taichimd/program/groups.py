@@ -72,7 +72,7 @@ class Choice:
         pairs_alone = not self.many_body and len(self.bounds) == 1
         outer = self.skin or (FIRST_SKIN_OF_PAIRS if pairs_alone else FIRST_SKIN) * self.cutoff
         widths = [LEAST_WIDTH]
-        for size, frame in zip(state.sizes.tolist(), frames, strict=True):
+        for size, frame in zip(state.in_cells.tolist(), frames, strict=True):
             mean = guess(size, frame, self.cutoff + outer)
             widths.append(mean + mean // 2 if frame.pbc.all() else WIDTH_OF_OPEN)
         return pages_for(state.n, row_width(max(widths)))

@@ -74,6 +74,7 @@ class State:
         inverse_mass: n reals, 1/amu. kind: n species numbers. ident: user's number of each place.
         sorted_of: place of each user's number.
         sizes, firsts: number of atoms of each system, and its first atom; a batch has several systems.
+        in_cells: number of atoms in the cell of each system, of which these may be a part (`others`).
             The places of a system are its atoms' numbers, in another order: no sort takes atoms out of them.
         parts: slices of the atoms of each system.
         system_of_atoms: number of the system of each place, on the host.
@@ -109,6 +110,7 @@ class State:
         self.n = n = len(kinds)
         self.sizes = np.array([n] if sizes is None else sizes, np.int64)
         self.firsts = np.cumsum(self.sizes) - self.sizes
+        self.in_cells = self.sizes if others is None else np.array([len(others[0])], np.int64)
         self.parts = [
             slice(first, first + size)
             for first, size in zip(self.firsts.tolist(), self.sizes.tolist(), strict=True)

@@ -13,6 +13,8 @@ from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.neighbours import entries, pages, rows
 from taichimd.neighbours.verlet_list import VerletList
 from taichimd.program import groups
+from taichimd.program.decomposition import ByTuple
+from taichimd.system.frame import make_frame
 from taichimd.system.species import elements_of, kinds_of, symbols_of
 from taichimd.system.state import State
 from taichimd.system.velocities import set_temperature
@@ -137,3 +139,19 @@ def test_species_of_many_atoms():
     assert symbols_of(numbers) == ["Ar", "C", "Ar", "H"]
     assert elements_of(numbers) == ("Ar", "C", "H")
     np.testing.assert_array_equal(kinds_of(numbers, ["Ar", "C", "H"]), [0, 1, 0, 2])
+
+
+def test_a_part_of_the_atoms_has_pages_for_the_density_of_all(monkeypatch):
+    """As a process of several has, which holds a slab of the cell."""
+    start("cpu")
+    monkeypatch.setattr(pages, "PAGE", 4_000)
+    atoms = bulk("Ar", "fcc", 5.3, cubic=True) * (6, 6, 6)
+    bounds = LennardJones(epsilon=0.0104, sigma=3.4, cutoff=6.0).bind(["Ar"])
+    choice = groups.Choice(bounds, (ByTuple(False, False),), "cpu", False, 0.5)
+    kinds, masses = np.zeros(len(atoms), np.int32), np.full(len(atoms), 40.0)
+    quarter = len(atoms) // 4
+    frames = [make_frame(atoms.cell.array, atoms.pbc)]
+    whole = choice.pages(State(kinds, masses, "float64"), frames)
+    part = State(kinds[:quarter], masses[:quarter], "float64", others=(kinds, masses))
+    assert whole >= 4
+    assert 4 * choice.pages(part, frames) >= whole
