@@ -27,7 +27,7 @@ ROUNDED = 1e-3
 LEAST_MARGIN = 0.3
 """How far beyond the reach a process holds atoms at first, over the cutoff, at least. Atoms may move half of
 it until they are chosen anew, which takes as long as some steps."""
-OF_SLAB, MAX_MARGIN = 0.04, 1.0
+OF_SLAB, MAX_MARGIN = 0.08, 1.0
 """The same over the thickness of a slab, and at most over the cutoff: a thin slab with a wide margin has more
 atoms of others than own ones."""
 OF_SLAB_OF_PAIRS, MAX_MARGIN_OF_PAIRS = 0.1, 2.0
