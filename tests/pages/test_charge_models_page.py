@@ -48,7 +48,8 @@ def test_the_differences_are_small_and_consistent_energies_are_kept():
     report = common.read_json(common.RESULTS / "reaxff_charge_models.json")
     for kinds in report["agreement"].values():
         for found in kinds.values():
-            assert found["charges"] < 1e-9
+            assert found["charges"] < 1e-11
+            assert found["forces"] < 1e-9
             assert found["terms"] < 1e-8
     for row in report["drift"]:
         if row["constants"] == "consistent":
