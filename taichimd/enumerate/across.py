@@ -36,7 +36,7 @@ def across_functions(group: Group, real: Any, term: Any, backend: str, triple: A
     if triple is not None:
         return [_of_triples(triple, terms, row_layout(backend))]
     if terms.passes is not None:
-        return _of_passes(terms, term, body_layout(backend))
+        return _of_passes(terms, term, row_layout(backend))
     separate = group.pairs_after_bodies
     of_pairs, of_bodies = terms.separate if separate else (terms, terms)
     found = []

@@ -60,7 +60,8 @@ class Group:
     @property
     def lanes_find_force(self) -> bool:
         """Whether threads that share an atom find its whole force together."""
-        return self.threads_per_atom > 1 and not (self.terms.many_body or self.by_tuple.pairs)
+        others = self.terms.many_body or self.terms.passes or self.by_tuple.pairs
+        return self.threads_per_atom > 1 and not others
 
     @property
     def fields(self) -> dict[str, frozenset[str]]:

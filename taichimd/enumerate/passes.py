@@ -7,7 +7,8 @@ both atoms,
     F_i = sum_j (dU_i/dr_ij + dU_j/dr_ij) r_ij/|r_ij|,   W_i = -sum_j dU_j/dr_ij r_ij (x) r_ij/|r_ij|,
 
 which is Fan et al., Comput. Phys. Commun. 218, 10 (2017), eqs. 28 and 30, for energies that know distances
-alone. Sums run over the near list, which is in the order of the user's numbers.
+alone. Sums are exact (`reproducible_sum`): on a GPU threads side by side share an atom (`threads_per_atom`),
+with the bits of one thread.
 """
 
 from typing import Any
@@ -17,11 +18,15 @@ from taichimd.core.runtime import computed_in, ti
 from taichimd.enumerate.access import access, store_matrix
 from taichimd.enumerate.group import Group, GroupFunctions
 from taichimd.enumerate.parameters import columns_of
-from taichimd.enumerate.reproducible_sum import ALL, FORCE, store_function
+from taichimd.enumerate.reproducible_sum import ALL, FORCE, empty_sums, store_function, with_term
+from taichimd.enumerate.row_sums import across
 from taichimd.enumerate.terms import EACH_ATOM, NEIGHBOUR_SUM, PAIR_FORCES, LookUp, takes_row
 from taichimd.neighbours.control import Control
-from taichimd.neighbours.prune import prune_functions
-from taichimd.neighbours.rows import body_layout
+from taichimd.neighbours.prune import prune_functions, threads_of_cut
+from taichimd.neighbours.rows import row_layout
+
+FORCES, EVERYTHING = 3, 13
+"""Sums of a pass of pair forces: force; force, energy, virial."""
 
 
 class OfAtom(View):
@@ -34,10 +39,10 @@ def passes_functions(group: Group, variant: Any, thermostat: Any, box: Any) -> G
     real, term, backend = variant.real, variant.term, variant.backend
     store = store_function(thermostat, variant.coupling.driven)
     program = group.terms.passes.function
-    names, count = program.arrays, len(program.arrays)
-    layout = body_layout(backend)
-    look = access(group.terms, term, layout)
-    pruning = prune_functions(group.terms.n_kinds, backend, True, False, box, 1, number=group.number)
+    names, count, lanes = program.arrays, len(program.arrays), group.threads_per_atom
+    look = access(group.terms, term, row_layout(backend))
+    cutters = threads_of_cut(backend, has_pairs=True)
+    pruning = prune_functions(group.terms.n_kinds, backend, False, False, box, cutters, number=group.number)
     vec = ti.types.vector(3, real)
 
     @device_helper
@@ -48,24 +53,38 @@ def passes_functions(group: Group, variant: Any, thermostat: Any, box: Any) -> G
         place = names.index(one.writes[0])
 
         @computed_in(term)
-        def run(
-            i, g: ti.template(), want: ti.template(), first: ti.template(), out: ti.template(),
-            control: ti.template()
-        ):  # fmt: skip
+        def found_by(i, lane, g: ti.template()):
+            """What every `lanes`-th entry of atom i gives, from `lane` on."""
             rows, n, width, shift_bits = g.near, g.n, g.near.width, g.near.shift_bits
             x = rows.pos[i]
             a = look.kind_of(rows.kind, i)
             mine = [ti.cast(g.own[k][i], term) for k in ti.static(range(count))]
             shared = look.read_pair(g.kept.pair_table, 0)
-            total = ti.cast(0.0, term)
-            for s in range(rows.count[i]):
+            total = empty_sums(1)
+            for k in range((rows.count[i] - lane + lanes - 1) // lanes):
+                s = lane + lanes * k
                 _, r2, b = look.visit(i, s, x, n, width, shift_bits, rows)
                 p = look.pair_parameters(g.kept.pair_table, shared, a, b)
                 if r2 < p.cutoff * p.cutoff:
                     j = look.neighbour_of(i, s, n, width, shift_bits, rows)
                     theirs = [ti.cast(g.own[k][j], term) for k in ti.static(range(count))]
-                    total += one.function(ti.sqrt(r2), p, of_atom(mine), of_atom(theirs))
-            g.own[place][i] = ti.cast(total, real)
+                    with_term(total, 1, 0, one.function(ti.sqrt(r2), p, of_atom(mine), of_atom(theirs)))
+            return total
+
+        @ti.func
+        def run(
+            g: ti.template(), want: ti.template(), first: ti.template(), out: ti.template(),
+            control: ti.template(), frozen, always: ti.template()
+        ):  # fmt: skip
+            for thread in range(g.pairs_end):
+                i = thread // lanes
+                does = i < g.n and control[frozen] == 0 and (ti.static(always) or g.stepping == 1)
+                found = empty_sums(1)
+                if does:
+                    found = found_by(i, thread % lanes, g)
+                total = across(found, 1, lanes)
+                if does and thread % lanes == 0:
+                    g.own[place][i] = ti.cast(total[0], real)
 
         return run
 
@@ -100,7 +119,7 @@ def passes_functions(group: Group, variant: Any, thermostat: Any, box: Any) -> G
         evaluate = found_with_row if with_row else found_alone
 
         @computed_in(term)
-        def run(
+        def of_one(
             i, g: ti.template(), want: ti.template(), first: ti.template(), out: ti.template(),
             control: ti.template()
         ):  # fmt: skip
@@ -110,6 +129,15 @@ def passes_functions(group: Group, variant: Any, thermostat: Any, box: Any) -> G
                 g.own[places[k]][i] = ti.cast(found[k + 1], real)
             if ti.static(want == ALL):
                 add(i, ti.cast(found[0], real), first, out)
+
+        @ti.func
+        def run(
+            g: ti.template(), want: ti.template(), first: ti.template(), out: ti.template(),
+            control: ti.template(), frozen, always: ti.template()
+        ):  # fmt: skip
+            for i in range(g.n):
+                if control[frozen] == 0 and (ti.static(always) or g.stepping == 1):
+                    of_one(i, g, want, first, out, control)
 
         return run
 
@@ -128,16 +156,17 @@ def passes_functions(group: Group, variant: Any, thermostat: Any, box: Any) -> G
     begins = [bool(knowing) and number == knowing[0] for number in range(len(program.passes))]
 
     @computed_in(term)
-    def pair_forces(i, g: ti.template(), want: ti.template()):
-        """Force, virial and energy of atom i."""
+    def forces_by(i, lane, many: ti.template(), g: ti.template(), want: ti.template()):
+        """Sums of force, energy and virial that every `many`-th entry of atom i gives, from `lane` on."""
         rows, n, width, shift_bits = g.near, g.n, g.near.width, g.near.shift_bits
         x = rows.pos[i]
         a = look.kind_of(rows.kind, i)
         mine = [ti.cast(g.own[k][i], term) for k in ti.static(range(count))]
         shared = look.read_pair(g.kept.pair_table, 0)
-        energy = ti.cast(0.0, real)
-        force, virial = ti.Vector.zero(real, 3), ti.Matrix.zero(real, 3, 3)
-        for s in range(rows.count[i]):
+        terms = ti.static(FORCES if want == FORCE else EVERYTHING)
+        total = empty_sums(terms)
+        for k in range((rows.count[i] - lane + many - 1) // many):
+            s = lane + many * k
             d, r2, b = look.visit(i, s, x, n, width, shift_bits, rows)
             p = look.pair_parameters(g.kept.pair_table, shared, a, b)
             if r2 < p.cutoff * p.cutoff:
@@ -146,23 +175,37 @@ def passes_functions(group: Group, variant: Any, thermostat: Any, box: Any) -> G
                 r = ti.sqrt(r2)
                 u, to_mine, to_theirs = function(r, p, of_atom(mine), of_atom(theirs))
                 e = d / r
-                force += ti.cast((to_mine + to_theirs) * e, real)
+                for q in ti.static(range(3)):
+                    with_term(total, terms, q, (to_mine + to_theirs) * e[q])
                 if ti.static(want != FORCE):
-                    virial -= ti.cast(to_theirs * d.outer_product(e), real)
-                energy += ti.cast(u, real)
-        return force, virial, energy
+                    with_term(total, terms, 3, u)
+                    for q in ti.static(range(9)):
+                        with_term(total, terms, ti.static(4 + q), -to_theirs * d[q // 3] * e[q % 3])
+        return total
 
     @ti.func
     def of_forces(
         first: ti.template(), g: ti.template(), out: ti.template(), control: ti.template(), frozen,
         want: ti.template(), bath: ti.template()
     ):  # fmt: skip
-        for i in range(g.n):
-            if control[frozen] == 0:
-                f, w, u = pair_forces(i, g, want)
+        terms = ti.static(FORCES if want == FORCE else EVERYTHING)
+        # Sums of virials count that neighbouring threads have neighbouring atoms.
+        many = ti.static(lanes if want in (FORCE, ALL) else 1)
+        for thread in range(g.pairs_end if ti.static(many > 1) else g.n):
+            i = thread // many
+            does = i < g.n and control[frozen] == 0
+            found = empty_sums(terms)
+            if does:
+                found = forces_by(i, thread % many, many, g, want)
+            total = ti.cast(across(found, terms, many), real)
+            if does and thread % many == 0:
+                f, w = ti.Vector([total[q] for q in ti.static(range(3))]), ti.Matrix.zero(real, 3, 3)
+                if ti.static(want != FORCE):
+                    for q in ti.static(range(9)):
+                        w[q // 3, q % 3] = total[4 + q]
                 store(i, g.n, f, w, out, want, bath)
                 if ti.static(want == ALL):
-                    add(i, u, first, out)
+                    add(i, total[3], first, out)
 
     @ti.func
     def nothing(
@@ -188,9 +231,7 @@ def passes_functions(group: Group, variant: Any, thermostat: Any, box: Any) -> G
         bath: ti.template()
     ):  # fmt: skip
         for k in ti.static(range(len(runs))):
-            for i in range(g.n):
-                if control[frozen] == 0 and (ti.static(always[k]) or g.stepping == 1):
-                    runs[k](i, g, want, ti.static(begins[k]), out, control)
+            runs[k](g, want, ti.static(begins[k]), out, control, frozen, ti.static(always[k]))
         if ti.static(has_forces):
             of_forces(ti.static(begins[-1]), g, out, control, frozen, want, bath)
         else:
@@ -200,4 +241,4 @@ def passes_functions(group: Group, variant: Any, thermostat: Any, box: Any) -> G
     def cut(g: ti.template(), most_drift2, control: ti.template(), cells: ti.template()):
         pruning.prune(g, most_drift2, control, cells)
 
-    return GroupFunctions(cut, pruning.unfit, 1, all_stages)
+    return GroupFunctions(cut, pruning.unfit, cutters, all_stages)

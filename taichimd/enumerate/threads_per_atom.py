@@ -22,7 +22,7 @@ ENOUGH = 280_000
 
 def threads_for(terms: Terms, backend: str, n_atoms: int, all_pairs: bool, by_tuple: ByTuple) -> int:
     """Number of threads that share an atom in sums of pair forces, for all terms and enumerations."""
-    if row_layout(backend) != CHUNKED or terms.queued or terms.passes:
+    if row_layout(backend) != CHUNKED or terms.queued:
         return 1
     if by_tuple.pairs:
         return CHUNK
