@@ -266,7 +266,7 @@ class Run:
     def _exchange(self) -> dict[str, Any]:
         """What molecules were inserted and deleted."""
         ledger = self.simulation.exchange
-        return {} if ledger is None else {"exchange": {**ledger.save(), "notes": ledger.notes()}}
+        return {"exchange": {} if ledger is None else {**ledger.save(), "notes": ledger.notes()}}
 
     def _since_enter(self, result: RunResult) -> dict[str, Any]:
         """How long the user has waited, and the speed that this makes."""
