@@ -83,7 +83,10 @@ def silica(options: Any) -> tuple[Any, str]:
     bath = Bussi(MELT, final_temperature=TEMPERATURE, ramp=(MELTING, MELTING + steps))
     simulation = Simulation(crystal, name, timestep=TIMESTEP, ensemble=bath, backend=options.backend)
     simulation.run(MELTING + steps)
-    return at_rest(simulation), name
+    glass = at_rest(simulation)
+    # Atoms of the melt have left the cell: its sides will be no longer periodic.
+    glass.wrap()
+    return glass, name
 
 
 def at_rest(simulation: Any) -> Any:
