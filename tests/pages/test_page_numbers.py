@@ -405,6 +405,22 @@ def test_properties_of_metals_are_those_of_the_result():
     ]
 
 
+def test_fracture_has_the_numbers_of_the_result():
+    _, *rows = rows_between("docs/ensembles/deformation.md", "**Fracture.**", "![Bars under tension")
+    assert rows == [
+        [
+            name,
+            one["potential"],
+            f"{one['atoms']:,}",
+            f"{one['strength_GPa']:.1f}",
+            f"{one['strain_of_strength']:.2f}",
+            f"{one['strain_of_fracture']:.2f}",
+            f"{one['last_stress_GPa']:.1f}",
+        ]
+        for name, one in of("fracture", "bars").items()
+    ]
+
+
 def test_tension_has_the_numbers_of_the_result():
     _, *rows = rows_between("docs/ensembles/deformation.md", "**Tension.**", "![Stress against strain")
     assert rows == [
