@@ -7,13 +7,13 @@ import ase.io
 import numpy as np
 import pytest
 from ase import Atoms, units
-from dumps import dump_text, walk
+from dumps import dump_text, random_walk
 
 pytestmark = pytest.mark.once
 
 BOX = np.diag([9.0, 10.0, 11.0])
 # Steps of 4.5 Å and more are common: half a cell, which nobody can unwrap by guessing.
-FAR = walk(frames=600, atoms=30, diffusion=30.0, dt=0.1, seed=3)
+FAR = random_walk(frames=600, atoms=30, diffusion=30.0, dt=0.1, seed=3)
 D = 30.0 * 29 / 30 * 1e-4
 """cm²/s; relative to the centre of mass of 30 atoms."""
 STEPS = 100 * np.arange(len(FAR))
@@ -97,7 +97,7 @@ def test_a_dump_that_a_restart_appended_to_has_the_same_diffusion(call):
 
 def test_an_interval_that_changes_keeps_the_common_grid(call):
     """First every 10 steps, then every 100: the frames at multiples of 100 stay."""
-    early = walk(frames=40, atoms=30, diffusion=30.0, dt=0.01, seed=5)
+    early = random_walk(frames=40, atoms=30, diffusion=30.0, dt=0.01, seed=5)
     early += FAR[0] - early[0]
     x = np.concatenate([early[:10], FAR[1:]])
     steps = np.concatenate([np.arange(10) * 10, STEPS[1:]])
@@ -149,7 +149,7 @@ def test_what_a_dump_lacks_is_one_line(call, columns, options, message):
 
 
 def images(n=60, **more):
-    x = walk(frames=n, atoms=8, seed=2)
+    x = random_walk(frames=n, atoms=8, seed=2)
     return [Atoms("Ar8", positions=p, cell=BOX, pbc=True, **more) for p in x]
 
 

@@ -7,7 +7,7 @@ import ase.io
 import numpy as np
 import pytest
 from ase import units
-from dumps import dump_text, walk
+from dumps import dump_text, random_walk
 
 from taichimd.errors import StructureError
 from taichimd.io.frames import read_frames
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.once
 
 BOX = np.diag([9.0, 10.0, 11.0])
 TILTED = np.array([[9.0, 0.0, 0.0], [-2.0, 10.0, 0.0], [1.5, 3.0, 11.0]])
-X = walk(frames=30)
+X = random_walk(frames=30)
 STEPS = np.arange(30) * 100
 
 

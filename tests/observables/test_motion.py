@@ -18,7 +18,7 @@ from taichimd.estimators.motion import (
 pytestmark = pytest.mark.once
 
 
-def walk(rng, frames, atoms, diffusion=(0.5, 1.0, 2.0), dt=0.5):
+def random_walk(rng, frames, atoms, diffusion=(0.5, 1.0, 2.0), dt=0.5):
     """Brownian motion with a D for each direction."""
     steps = rng.standard_normal((frames, atoms, 3)) * np.sqrt(2 * np.array(diffusion) * dt)
     return np.cumsum(steps, axis=0)
@@ -30,7 +30,7 @@ def displacements(x, lags):
 
 
 def test_displacement_is_the_plain_mean_far_from_the_origin_too():
-    x = walk(np.random.default_rng(0), 60, 7) + 1e4
+    x = random_walk(np.random.default_rng(0), 60, 7) + 1e4
     found = displacements(x, 59)
     for k in range(60):
         plain = ((x[k:] - x[: 60 - k]) ** 2).mean(axis=(0, 1))
@@ -38,7 +38,7 @@ def test_displacement_is_the_plain_mean_far_from_the_origin_too():
 
 
 def test_pieces_of_the_atoms_change_nothing(monkeypatch):
-    x = walk(np.random.default_rng(0), 60, 7)
+    x = random_walk(np.random.default_rng(0), 60, 7)
     whole = displacements(x, 30)
     monkeypatch.setattr("taichimd.estimators.motion._CHUNK", 1)
     np.testing.assert_allclose(displacements(x, 30), whole, rtol=1e-12)
@@ -48,7 +48,7 @@ def test_brownian_motion_has_its_diffusion_coefficient_and_the_error_covers():
     rng = np.random.default_rng(1)
 
     def estimate(_):
-        found = diffusion_from_msd(walk(rng, 1000, 4), 0.5, 20.0)
+        found = diffusion_from_msd(random_walk(rng, 1000, 4), 0.5, 20.0)
         assert found.fit == (4.0, 20.0)
         return found.mean.value, found.mean.error, 3.5 / 3
 
@@ -56,7 +56,7 @@ def test_brownian_motion_has_its_diffusion_coefficient_and_the_error_covers():
     assert covers(scores, 5)
     # Without Student's t it would be 88 % of five blocks.
     assert 0.92 < np.mean(np.abs(scores) < 2.0) < 0.98
-    found = diffusion_from_msd(walk(rng, 4000, 50), 0.5, 20.0, fit=(1.0, 20.0))
+    found = diffusion_from_msd(random_walk(rng, 4000, 50), 0.5, 20.0, fit=(1.0, 20.0))
     assert (abs(found.components.value - [0.5, 1, 2]) < 6 * found.components.error).all()
     assert (found.components.error < 0.1).all()
     np.testing.assert_allclose(found.total.value, 7.0 * found.time, rtol=0.05, atol=1e-9)

@@ -89,13 +89,28 @@ def of_a_batch(ensemble, ratio):
     return f"{of('batches_h100', 'speed', ensemble, ratio):.2g}"
 
 
+def embedded(atoms, case, file="eam"):
+    rows = of(f"benchmarks_{file}_h100", "results")
+    (row,) = (row for row in rows if (row["case"], row["atoms"]) == (case, atoms))
+    return f"| {1000 * row['ms_per_step']['taichimd']:.0f} |"
+
+
 PHYSICS, CONDUCTIVITY = "docs/measurements/physics.md", "docs/measurements/conductivity.md"
 LIMITS, RELAX = "docs/measurements/speed_limits.md", "docs/howto/relax.md"
 BATCHES = "docs/decisions/022-batches.md"
 NEMD, ARGON_INTERFACE = "docs/nemd.md", "interface_conductance_argon"
 PHONONS = "docs/howto/phonons.md"
 CSSP, OUTPUT = "docs/howto/cssp.md", "docs/howto/output.md"
+SPEED = "docs/measurements/speed.md"
 NUMBERS = [
+    (SPEED, "| copper, embedded atoms | 32,000", lambda: embedded(32_000, "eam-cu")),
+    (SPEED, "| copper, embedded atoms | 32,000", lambda: embedded(32_000, "eam-cu", "eam_before")),
+    (SPEED, "|  | 256,000 | 543", lambda: embedded(256_000, "eam-cu")),
+    (SPEED, "|  | 256,000 | 543", lambda: embedded(256_000, "eam-cu", "eam_before")),
+    (SPEED, "|  | 2,048,000", lambda: embedded(2_048_000, "eam-cu")),
+    (SPEED, "| EDIP silicon", lambda: embedded(8_000, "edip-si", "eam_before")),
+    (SPEED, "|  | 64,000 | 62", lambda: embedded(64_000, "edip-si", "eam_before")),
+    (SPEED, "|  | 512,000 | 348", lambda: embedded(512_000, "edip-si", "eam_before")),
     (CSSP, "| background | singlets + doublets + t", lambda: demonstrated("background", "segments")),
     (CSSP, "| independent | singlets + doublets + t", lambda: demonstrated("independent", "shuffled")),
     (CSSP, "| fifty chains", lambda: scored(1, "forward")),

@@ -13,7 +13,6 @@ pytestmark = pytest.mark.once
 FILES = sorted((ROOT / "validation" / "results").glob("*.json"))
 TO_MEASURE_AGAIN = {
     "benchmarks_host_loops_h100",
-    "ensemble_bits_h100",
 }
 """Measured before results named a commit of the history: to be measured again."""
 

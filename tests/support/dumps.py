@@ -3,7 +3,7 @@
 import numpy as np
 
 
-def walk(frames=400, atoms=20, diffusion=0.5, dt=0.1, seed=1, cell=(9.0, 10.0, 11.0)):
+def random_walk(frames=400, atoms=20, diffusion=0.5, dt=0.1, seed=1, cell=(9.0, 10.0, 11.0)):
     """(frames, atoms, 3) Å of an exact random walk with `diffusion` Å²/ps, never folded; dt in ps."""
     rng = np.random.default_rng(seed)
     steps = rng.normal(size=(frames, atoms, 3)) * np.sqrt(2 * diffusion * dt)
