@@ -7,7 +7,6 @@ from taichimd.core.arguments import Number, View, kernel, types_of
 from taichimd.core.memory import FEWER, array, bytes_of, require
 from taichimd.core.runtime import ti
 from taichimd.enumerate.outputs import Outputs
-from taichimd.enumerate.row_sums import threads_of_row
 from taichimd.forcefields.reaxff.angles import angles_function
 from taichimd.forcefields.reaxff.arrays import ATOM, ENDS, HALF, STATUS, TERMS, Bonds, Tables
 from taichimd.forcefields.reaxff.bond_orders import bond_orders_function
@@ -16,7 +15,7 @@ from taichimd.forcefields.reaxff.coordination import coordination_function
 from taichimd.forcefields.reaxff.hydrogen_bonds import hydrogen_bonds_function
 from taichimd.forcefields.reaxff.torsions import torsions_function
 from taichimd.neighbours.control import CONTROL
-from taichimd.neighbours.rows import NearRows, VerletRows, row_layout, whole_warps
+from taichimd.neighbours.rows import NearRows, VerletRows
 from taichimd.system.state import Atoms
 
 FIRST_WIDTH = 2
@@ -42,7 +41,6 @@ def bonded_kernel(backend: str, n_kinds: int, everything: bool, lammps_forces: b
     angles, torsions = angles_function(*made_for, everything), torsions_function(*made_for, everything)
     hydrogen_bonds = hydrogen_bonds_function(*made_for, everything, everything)
     chain = chain_function(*made_for, everything, everything, lammps_forces)
-    many = threads_of_row(row_layout(backend))
 
     @kernel(
         types_of(ti.f64), graph=True, atoms=Atoms.only("n", "pos", "kind", "ident"),
@@ -52,15 +50,12 @@ def bonded_kernel(backend: str, n_kinds: int, everything: bool, lammps_forces: b
         group=Number("i32", "of the near list")
     )  # fmt: skip
     def bonded(atoms, verlet, near, bonds, tables, control, status, out, when, group):
-        half_threads, atom_threads = bonds.places * many, atoms.n * many
-        if ti.static(many > 1):
-            half_threads, atom_threads = whole_warps(half_threads), whole_warps(atom_threads)
         bond_orders(atoms, verlet, near, bonds, tables, control, status, when, group)
         coordination(atoms, verlet.shift_bits, bonds, tables, status)
         angles(atoms, verlet.shift_bits, bonds, tables, status)
         torsions(atoms, verlet.shift_bits, bonds, tables, status)
         given = Given(atoms=atoms, verlet=verlet, near=near, bonds=bonds, tables=tables, status=status)
-        hydrogen_bonds(given, out.virial, half_threads, atom_threads)
+        hydrogen_bonds(given, out.virial)
         chain(atoms, verlet.shift_bits, bonds, tables, out, status)
 
     return bonded

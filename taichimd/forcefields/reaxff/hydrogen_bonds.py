@@ -3,9 +3,10 @@
     E = p_hb1 (1 - exp(-p_hb2 BO_iH)) exp(-p_hb3 (r0/r_Hk + r_Hk/r0 - 2)) sin^4(Theta/2)
 
 Chenoweth, van Duin, Goddard, J. Phys. Chem. A 112, 1040 (2008), equation 18, for r_Hk up to 7.5 angstrom and
-BO_iH from 0.01 on. The acceptor may be an image of the donor, but not the donor itself. A thread has a
-half-bond of H to a donor and visits acceptors in the near list; on a GPU eight threads share it. A second
-loop visits the same bonds from their acceptors, for the force on these. Sums have the same bits in any order
+BO_iH from 0.01 on. The acceptor may be an image of the donor, but not the donor itself. A thread has an atom
+H and visits acceptors in the near list, for one bond to a donor after the other; on a GPU a warp shares the
+atom: so there are warps enough to hide the wait for memory, and no warp without an atom. A second loop visits
+the same bonds from their acceptors, for the force on these. Sums have the same bits in any order
 (`enumerate.row_sums`).
 """
 
@@ -19,7 +20,7 @@ from taichimd.enumerate.row_sums import across, threads_of_row
 from taichimd.forcefields.reaxff.arrays import GO, A, H, bond_functions, vector
 from taichimd.forcefields.reaxff.tables import N_ATOM, OfAtom, OfHydrogen
 from taichimd.neighbours.entries import vector_to
-from taichimd.neighbours.rows import row_layout, slot
+from taichimd.neighbours.rows import WARP, row_layout, slot
 
 REACH = 7.5
 """angstrom, from H to the acceptor."""
@@ -32,9 +33,9 @@ HYDROGEN, OTHER = 1.0, 2.0
 def hydrogen_bonds_function(backend: str, n_kinds: int, energies: bool, virials: bool) -> Any:
     """Device function `hydrogen_bonds`. `energies`: it stores energies. `virials`: it starts virials."""
     layout = row_layout(backend)
-    place, owner = bond_functions(backend)
+    place, _ = bond_functions(backend)
     first_row = n_kinds**3 + 1 + n_kinds**4
-    numbers, many = 12 if virials else 3, threads_of_row(layout)
+    numbers, many = 12 if virials else 3, WARP if threads_of_row(layout) > 1 else 1
 
     @ti.func
     def one(order, to_donor, to_acceptor, row, hydrogen: ti.template()):
@@ -114,36 +115,43 @@ def hydrogen_bonds_function(backend: str, n_kinds: int, energies: bool, virials:
                                 with_term(sums, numbers, c, -far[c // 3 - 1] * slope[c % 3])
 
     @ti.func
-    def hydrogen_bonds(g: ti.template(), virial: ti.template(), half_threads, atom_threads):
-        """`half_threads`, `atom_threads`: `many` for each half-bond and each atom, in whole warps."""
-        for thread in range(half_threads):
-            m = g.bonds.places
-            t = ti.min(thread // many, m - 1)
-            h, s = owner(t, g.atoms.n, g.bonds.width)
-            does = thread < m * many and g.status[GO] == 1 and s < g.bonds.count[h]
-            sums = empty_sums(8)
-            if does:
-                add_acceptors(sums, t, h, thread % many, g)
+    def of_hydrogen(h, lane, g: ti.template()):
+        """Bonds of atom h to donors."""
+        m = g.bonds.places
+        for s in range(g.bonds.count[h]):
+            t, sums = place(h, s, g.atoms.n, g.bonds.width), empty_sums(8)
+            add_acceptors(sums, t, h, lane, g)
             total = across(sums, 8, many)
-            if does and thread % many == 0:
+            if lane == 0:
                 g.bonds.half[H.CB * m + t] += total[0]
                 for c in ti.static(range(3)):
                     g.bonds.half[(H.OUTER_X + c) * m + t] += total[1 + c]
                     g.bonds.half[(H.COUNTER_X + c) * m + t] = total[4 + c]
                 if ti.static(energies):
                     g.bonds.half[H.E_HYDROGEN * m + t] = total[7]
-        for thread in range(atom_threads):
-            n = g.atoms.n
-            k = ti.min(thread // many, n - 1)
-            does = thread < n * many and g.status[GO] == 1
+
+    @ti.func
+    def of_acceptor(k, lane, g: ti.template(), virial: ti.template()):
+        """Bonds of donors to atom k."""
+        n, total = g.atoms.n, ti.Vector.zero(ti.f64, numbers)
+        if g.tables.atom[g.atoms.kind[k] * N_ATOM + OfAtom.hb] == OTHER:
             sums = empty_sums(numbers)
-            if does and g.tables.atom[g.atoms.kind[k] * N_ATOM + OfAtom.hb] == OTHER:
-                add_donors(sums, k, thread % many, g)
+            add_donors(sums, k, lane, g)
             total = across(sums, numbers, many)
-            if does and thread % many == 0:
-                for c in ti.static(range(3)):
-                    g.bonds.atom[(A.ACCEPTED_X + c) * n + k] = total[c]
-                for c in ti.static(range(3, numbers)):
-                    virial[9 * k + c - 3] = total[c]
+        if lane == 0:
+            for c in ti.static(range(3)):
+                g.bonds.atom[(A.ACCEPTED_X + c) * n + k] = total[c]
+            for c in ti.static(range(3, numbers)):
+                virial[9 * k + c - 3] = total[c]
+
+    @ti.func
+    def hydrogen_bonds(g: ti.template(), virial: ti.template()):
+        # A warp has one atom: all of its threads take the same branches around sums.
+        for thread in range(g.atoms.n * many):
+            if g.status[GO] == 1:
+                of_hydrogen(thread // many, thread % many, g)
+        for thread in range(g.atoms.n * many):
+            if g.status[GO] == 1:
+                of_acceptor(thread // many, thread % many, g, virial)
 
     return hydrogen_bonds
