@@ -92,7 +92,7 @@ def of_a_batch(ensemble, ratio):
 def embedded(atoms, case, file="eam"):
     rows = of(f"benchmarks_{file}_h100", "results")
     (row,) = (row for row in rows if (row["case"], row["atoms"]) == (case, atoms))
-    return f"| {1000 * row['ms_per_step']['taichimd']:.0f} |"
+    return f"{1000 * row['ms_per_step']['taichimd']:.0f}"
 
 
 PHYSICS, CONDUCTIVITY = "docs/measurements/physics.md", "docs/measurements/conductivity.md"
