@@ -95,14 +95,27 @@ def embedded(atoms, case, file="eam"):
     return f"{1000 * row['ms_per_step']['taichimd']:.0f}"
 
 
+def written(frames, key):
+    return f"{of('output_h100', 'runs', frames, key):.2f}"
+
+
 PHYSICS, CONDUCTIVITY = "docs/measurements/physics.md", "docs/measurements/conductivity.md"
 LIMITS, RELAX = "docs/measurements/speed_limits.md", "docs/howto/relax.md"
 BATCHES = "docs/decisions/022-batches.md"
 NEMD, ARGON_INTERFACE = "docs/nemd.md", "interface_conductance_argon"
 PHONONS = "docs/howto/phonons.md"
 CSSP, OUTPUT = "docs/howto/cssp.md", "docs/howto/output.md"
-SPEED = "docs/measurements/speed.md"
+SPEED, WRITTEN = "docs/measurements/speed.md", "docs/decisions/027-output.md"
 NUMBERS = [
+    *(
+        (WRITTEN, "| default", lambda key=key: written("default", key))
+        for key in ("steps", "output", "end", "of_none")
+    ),
+    *(
+        (WRITTEN, "| `netcdf`", lambda key=key: written("netcdf every 100", key))
+        for key in ("steps", "output", "of_none")
+    ),
+    *((WRITTEN, "| none", lambda key=key: written("none", key)) for key in ("steps", "output", "end")),
     (SPEED, "| copper, embedded atoms | 32,000", lambda: embedded(32_000, "eam-cu")),
     (SPEED, "| copper, embedded atoms | 32,000", lambda: embedded(32_000, "eam-cu", "eam_before")),
     (SPEED, "|  | 256,000 | 543", lambda: embedded(256_000, "eam-cu")),
