@@ -26,7 +26,7 @@ CASES = {
 
 
 def main() -> None:
-    """Measure, print a table, write the JSON."""
+    """Measure, write the JSON after each size, print a table."""
     parser = common.parser(__doc__ or "", out="group_cost_cpu")
     parser.add_argument("--backend", default="cpu", choices=["cpu", "cuda"])
     parser.add_argument("--atoms", type=int, nargs="+", default=[8000])
@@ -39,11 +39,11 @@ def main() -> None:
     for n in options.atoms:
         found = measured(n, options)
         report["sizes"][str(n)] = found
+        common.write_json(options.out, report)
         for name, one in found["cases"].items():
             cost = "" if one["cost"] is None else f"{one['cost']:+.1%}"
             rows.append((f"{found['atoms']:,}", name, f"{one['us_per_step']:.1f}", one["reference"], cost))
     print(common.table(rows, ("atoms", "case", "us a step", "beside", "cost")))
-    common.write_json(options.out, report)
 
 
 def acting_of(name: str, edge: float) -> dict[str, Any]:

@@ -101,7 +101,7 @@ def measure(
 
 
 def main() -> None:
-    """Measure, print a table, write the result."""
+    """Measure, write the result after each case, print a table."""
     parser = common.parser(__doc__, "out")
     parser.add_argument("--cases", nargs="+", choices=CASES, default=list(CASES))
     parser.add_argument("--runtimes", nargs="+", choices=("quadrants", "taichi"), default=["quadrants"])
@@ -116,6 +116,8 @@ def main() -> None:
                 one = measure(case, runtime, asked.atoms, asked.repeats, Path(folder), asked.larger)
             one["load"] = os.getloadavg()[0]
             results.append(one)
+            if asked.out:
+                common.write_json(asked.out, {"provenance": common.provenance(), "results": results})
             seconds = [
                 f"{one[name][key]:.1f}" for name in ("cold", "warm", "traced") for key in ("wall_s", "cpu_s")
             ]
@@ -126,8 +128,6 @@ def main() -> None:
                 print(f"  {one['larger_atoms']} atoms: first {told[0]}, again {told[1]}", flush=True)
     names = [f"{name} {key}" for name in ("cold", "warm", "traced") for key in ("wall s", "CPU s")]
     print(common.table(rows, ["case", "runtime", "atoms", *names, "same bits", "load"]))
-    if asked.out:
-        common.write_json(asked.out, {"provenance": common.provenance(), "results": results})
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -130,8 +131,8 @@ def measure(options: argparse.Namespace) -> None:
         print(json.dumps(found), flush=True)
 
 
-def run_part(folder: Path, options: argparse.Namespace) -> list[dict[str, Any]]:
-    """What `measure` prints in a process that imports taichimd from a folder."""
+def run_part(folder: Path, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """What `measure` prints in a process that imports taichimd from a folder, as it is printed."""
     command = [
         sys.executable, str(Path(__file__).resolve()), "--part", "--backend", options.backend,
         "--repeats", str(options.repeats), "--scale", str(options.scale), "--cases", *options.cases,
@@ -140,16 +141,22 @@ def run_part(folder: Path, options: argparse.Namespace) -> list[dict[str, Any]]:
     path = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
     # Of the script's own folder nothing is to be imported.
     environment = {**os.environ, "PYTHONPATH": path, "PYTHONSAFEPATH": "1"}
-    done = subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True, check=True)
-    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    process = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    for line in process.stdout:
+        if line.startswith("{"):
+            yield json.loads(line)
+    if process.wait():
+        raise subprocess.CalledProcessError(process.returncode, command)
 
 
 def compare(options: argparse.Namespace) -> None:
-    """Both checkouts in turn; JSON, and a table last."""
+    """Both checkouts in turn; the JSON after each case that both have, and a table last."""
     from validation import common
 
     found: dict[str, dict[str, dict[str, Any]]] = {"before": {}, "after": {}}
     runtimes: list[Any] = []
+    report: dict[str, Any] = {"results": []}
     began = time.monotonic()
     rounds = 0
     for _ in range(options.rounds):
@@ -165,29 +172,32 @@ def compare(options: argparse.Namespace) -> None:
                 kept["us"].append(line["us"])
                 kept["compile_s"].append(line["compile_s"])
                 kept["sha256"].add(line["sha256"])
+                both = [name for name in chosen(options) if all(name in of for of in found.values())]
+                results = [compared(name, found["before"][name], found["after"][name]) for name in both]
+                report = {**common.provenance(runtimes[0]), "rounds": rounds, "results": results}
+                if options.out and results:
+                    common.write_json(options.out, report)
             print(f"round {rounds}: {side} done after {time.monotonic() - began:.0f} s", flush=True)
-    results = []
-    for name in chosen(options):
-        before, after = found["before"][name], found["after"][name]
-        medians = [statistics.median(chain.from_iterable(side["us"])) for side in (before, after)]
-        results.append({
-            "case": name,
-            "before_us": medians[0],
-            "after_us": medians[1],
-            "ratio": medians[1] / medians[0],
-            "same_bits": len(before["sha256"] | after["sha256"]) == 1,
-            "compile_s": [side["compile_s"] for side in (before, after)],
-            "each_us": [side["us"] for side in (before, after)],
-            "sha256": sorted(after["sha256"]),
-        })  # fmt: skip
-    report = {**common.provenance(runtimes[0]), "rounds": rounds, "results": results}
-    if options.out:
-        common.write_json(options.out, report)
     rows = [
         (r["case"], f"{r['before_us']:.2f}", f"{r['after_us']:.2f}", f"{r['ratio']:.3f}", r["same_bits"])
-        for r in results
+        for r in report["results"]
     ]
     print(common.table(rows, ("case", "before (us)", "after (us)", "after/before", "same bits")))
+
+
+def compared(name: str, before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    """Medians, their ratio, and whether all hashes of a case are equal."""
+    medians = [statistics.median(chain.from_iterable(side["us"])) for side in (before, after)]
+    return {
+        "case": name,
+        "before_us": medians[0],
+        "after_us": medians[1],
+        "ratio": medians[1] / medians[0],
+        "same_bits": len(before["sha256"] | after["sha256"]) == 1,
+        "compile_s": [list(side["compile_s"]) for side in (before, after)],
+        "each_us": [list(side["us"]) for side in (before, after)],
+        "sha256": sorted(after["sha256"]),
+    }
 
 
 if __name__ == "__main__":

@@ -45,6 +45,7 @@ def main() -> None:
     for seed in range(1, options.seeds + 1):
         found = coexistence(potential, options.cells, options.time, options.guess, seed, options.backend)
         report["runs"].append(found)
+        common.write_json(options.out, report)
         print({key: value for key, value in found.items() if key != "temperatures_K"}, flush=True)
     counted = [one["temperature_K"] for one in report["runs"] if one["both_phases"]]
     if counted:
