@@ -6,7 +6,6 @@ places and velocities depend on the seed and the step alone. So a run has the sa
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -187,10 +186,13 @@ class ExchangingEngine:
         if isinstance(item, Insert):
             return item.change(atoms, self.step, own["molecules"])
         assert isinstance(item, Delete)
-        engine, bonds = self.simulation.engine, bonds_by_distance(atoms)
-        with suppress(PropertyError):
+        engine = self.simulation.engine
+        try:
             engine.forcefield.check_bonds()
             found = engine.bonds()
+        except PropertyError:
+            bonds = bonds_by_distance(atoms)
+        else:
             strong = found.order > item.bond_order
             bonds = found.i[strong], found.j[strong]
         own["looks"] += 1

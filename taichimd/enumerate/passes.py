@@ -18,15 +18,12 @@ from taichimd.core.runtime import computed_in, ti
 from taichimd.enumerate.access import access, store_matrix
 from taichimd.enumerate.group import Group, GroupFunctions
 from taichimd.enumerate.parameters import columns_of
-from taichimd.enumerate.reproducible_sum import ALL, FORCE, empty_sums, store_function, with_term
+from taichimd.enumerate.reproducible_sum import ALL, FORCE, TERMS, empty_sums, store_function, with_term
 from taichimd.enumerate.row_sums import across
 from taichimd.enumerate.terms import EACH_ATOM, NEIGHBOUR_SUM, PAIR_FORCES, LookUp, takes_row
 from taichimd.neighbours.control import Control
 from taichimd.neighbours.prune import prune_functions, threads_of_cut
 from taichimd.neighbours.rows import row_layout
-
-FORCES, EVERYTHING = 3, 13
-"""Sums of a pass of pair forces: force; force, energy, virial."""
 
 
 class OfAtom(View):
@@ -163,7 +160,7 @@ def passes_functions(group: Group, variant: Any, thermostat: Any, box: Any) -> G
         a = look.kind_of(rows.kind, i)
         mine = [ti.cast(g.own[k][i], term) for k in ti.static(range(count))]
         shared = look.read_pair(g.kept.pair_table, 0)
-        terms = ti.static(FORCES if want == FORCE else EVERYTHING)
+        terms = ti.static(TERMS[FORCE] if want == FORCE else TERMS[ALL])
         total = empty_sums(terms)
         for k in range((rows.count[i] - lane + many - 1) // many):
             s = lane + many * k
@@ -188,7 +185,7 @@ def passes_functions(group: Group, variant: Any, thermostat: Any, box: Any) -> G
         first: ti.template(), g: ti.template(), out: ti.template(), control: ti.template(), frozen,
         want: ti.template(), bath: ti.template()
     ):  # fmt: skip
-        terms = ti.static(FORCES if want == FORCE else EVERYTHING)
+        terms = ti.static(TERMS[FORCE] if want == FORCE else TERMS[ALL])
         # Sums of virials count that neighbouring threads have neighbouring atoms.
         many = ti.static(lanes if want in (FORCE, ALL) else 1)
         for thread in range(g.pairs_end if ti.static(many > 1) else g.n):

