@@ -7,10 +7,10 @@ Each ensemble drives a Lennard-Jones melt for 303 steps, with a near list and, b
 without one; silica and hot silicon (Tersoff) run 203 steps in NVE and with Langevin's thermostat, silicon
 with barostats, too. A sum of three potentials follows, copper of passes, which keeps a state of atoms, an
 alloy of embedded atoms with tables, and silicon carbide with EDIP. Then cells are stretched and sheared,
-with flips, and drives of several kinds act. The last runs are of the plain stepper, whose bits are those of
-the fused one. Starts are the same on every machine, and SHA-256 of positions, velocities, forces and cell
-says whether ends are. The last steps are done twice: the second time by an engine that was made anew and
-given the state of the first.
+with flips, also beside baths of groups, and drives of several kinds act. The last runs are of the plain
+stepper, whose bits are those of the fused one. Starts are the same on every machine, and SHA-256 of
+positions, velocities, forces and cell says whether ends are. The last steps are done twice: the second time
+by an engine that was made anew and given the state of the first.
 """
 
 import inspect
@@ -102,6 +102,9 @@ def runs() -> Iterator[tuple[str, Any, dict[str, Any]]]:
     yield "silicon stretched", silicon, {"ensemble": stretched}
     sheared = taichimd.combine(taichimd.Langevin(300.0, seed=3), taichimd.Deform(xy="1.9e13/s"))
     yield "lj-melt sheared, SLLOD", tilted(melt), {"ensemble": sheared}
+    flow = taichimd.combine(None, taichimd.Deform(xy="1.9e13/s"))
+    baths = {"ensemble": flow, "acting": rescaled(melt.atoms)}
+    yield "lj-melt sheared, SLLOD, baths of groups", tilted(melt), baths
     yield "silicon drives", silicon, {"acting": drives(silicon.atoms)}
     for name, system in (("lj-melt", melt), ("silica", silica), ("silicon", silicon)):
         yield f"{name} NVE, plain stepper", system, {"plain": True}
@@ -112,6 +115,22 @@ def tilted(system: Any) -> Any:
     atoms = system.atoms.copy()
     atoms.set_cell(atoms.cell.array @ np.array([[1, 0, 0], [0.35, 1, 0], [0, 0, 1]]), scale_atoms=True)
     return replace(system, atoms=atoms)
+
+
+def rescaled(atoms: Any) -> Any:
+    """Baths of four groups that rescale peculiar velocities."""
+    from taichimd import Berendsen, Bussi, NoseHoover, Source
+    from taichimd.ensembles.groups.given import group_baths
+    from taichimd.system.groups import Groups
+
+    acting = [
+        Bussi(300.0, 100.0, on=range(600), seed=3),
+        Bussi(250.0, 100.0, on=range(600, 1200), seed=4),
+        NoseHoover(300.0, 100.0, on=range(1200, 1400)),
+        Berendsen(200.0, 100.0, on=range(1400, 1600)),
+        Source(0.05, correction=False, on=range(1600, 1800)),
+    ]
+    return group_baths(acting, Groups(atoms))[0]
 
 
 def drives(atoms: Any) -> Any:
