@@ -1,11 +1,11 @@
 """The host's side of thermostats and barostats.
 
-A bath is a row of two device arrays. A checkpoint keeps the state of each bath.
+The bath of a system is a row of two device arrays. A checkpoint keeps the state of each bath.
 """
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -53,7 +53,8 @@ class Baths:
             its thermostat, or with fixed atoms.
 
     Attributes:
-        rows: the bath of each system. cells: as given.
+        ensembles, cells: as given. freedoms: degrees of freedom among which each system shares its kinetic
+            energy.
         ledger, bath, system, firsts: arrays (`BathArrays`); the last two of several systems.
         groups: baths of groups, or None. arrays: those that kernels take: these, or those of `groups`.
         coupling: what kernels are compiled for. of_all: the part of it that acts on all atoms.
@@ -69,7 +70,7 @@ class Baths:
         acting: Sequence[Sequence[GroupBath]] | None = None,
         drives: Drives | None = None,
     ) -> None:
-        self.cells = cells
+        self.ensembles, self.cells = ensembles, cells
         self.coupling = self.of_all = _coupling_of_all(ensembles, driving_forces)
         driven = self.coupling.driven
         self.groups: GroupBaths | None = None
@@ -82,7 +83,7 @@ class Baths:
         if drives is not None:
             check_beside(ensembles, driven, drives)
             self.coupling = replace(self.coupling, drives=drives.kinds)
-        self.rows: list[Bath] = []
+        self.freedoms: list[int] = []
         first = []
         for number, (ensemble, own) in enumerate(zip(ensembles, masses, strict=True)):
             held = None if fixed is None else fixed[number]
@@ -95,9 +96,9 @@ class Baths:
             freedom = ensemble.degrees_of_freedom(len(own), n_fixed, held)
             if any(one is not None and one.moves_centre(number) for one in (self.groups, drives)):
                 freedom = free_directions(directions(held, len(own)), moves_centre=True)
-            bath = Bath(self, number, ensemble, freedom)
-            self.rows.append(bath)
-            first.append(_first_values(bath, own, driving_forces[number] if driving_forces else None))
+            self.freedoms.append(freedom)
+            force = driving_forces[number] if driving_forces else None
+            first.append(_first_values(ensemble, self.of_all, freedom, own, force))
         values, ledgers = (np.array(rows) for rows in zip(*first, strict=True))
         self._shapes = values.shape, ledgers.shape
         self.system, self.firsts = cells.arrays.system, _firsts([len(own) for own in masses])
@@ -162,9 +163,9 @@ class Baths:
     def _flips_every(self, timestep: float) -> dict[int, int]:
         """Steps between two looks at the cells of systems that are sheared, by their numbers."""
         every = {
-            row.number: row.ensemble.flips_every(timestep)
-            for row in self.rows
-            if isinstance(row.ensemble, DeformedCell)
+            number: ensemble.flips_every(timestep)
+            for number, ensemble in enumerate(self.ensembles)
+            if isinstance(ensemble, DeformedCell)
         }
         return {number: steps for number, steps in every.items() if steps}
 
@@ -189,77 +190,68 @@ class Baths:
         Whatever deformation is known then, the drift behind its own step has done it.
         """
         if self.moves_cell and step % self.coupling.period != 0:
-            for number in range(len(self.rows)):
+            for number in range(len(self.ensembles)):
                 self.cells.rest(number)
 
+    # The bath of one system.
 
-@dataclass(frozen=True)
-class Bath:
-    """A row of baths.
+    def _values(self, number: int) -> Array:
+        return self.read()[0][number].copy()
 
-    Attributes:
-        number: of its system.
-        ensemble: what is held constant.
-        freedom: degrees of freedom among which the kinetic energy is shared.
-    """
+    def _ledger(self, number: int) -> NDArray[np.int64]:
+        return self.read()[1][number].copy()
 
-    baths: Baths
-    number: int
-    ensemble: Ensemble
-    freedom: int
-
-    def _values(self) -> Array:
-        return self.baths.read()[0][self.number].copy()
-
-    def _ledger(self) -> NDArray[np.int64]:
-        return self.baths.read()[1][self.number].copy()
-
-    def _write(self, values: Array | None = None, ledger: NDArray[np.int64] | None = None) -> None:
-        of_all, ledgers = self.baths.read()
+    def _write(
+        self, number: int, values: Array | None = None, ledger: NDArray[np.int64] | None = None
+    ) -> None:
+        of_all, ledgers = self.read()
         of_all, ledgers = of_all.copy(), ledgers.copy()
         if values is not None:
-            of_all[self.number] = values
+            of_all[number] = values
         if ledger is not None:
-            ledgers[self.number] = ledger
-        self.baths.write(of_all, ledgers)
+            ledgers[number] = ledger
+        self.write(of_all, ledgers)
 
-    def stop(self) -> None:
+    def stop(self, number: int) -> None:
         """From now on the barostat leaves cell and atoms as they are."""
-        if self.baths.moves_cell:
-            values = self._values()
+        if self.moves_cell:
+            values = self._values(number)
             values[baro.AT_REST] = 1.0
             values[baro.VELOCITY_SCALE : baro.VELOCITY_SCALE + 9] = np.eye(3).ravel()
-            self._write(values)
+            self._write(number, values)
 
-    def begin(self, step: int, timestep: float, virial: Callable[[], Array]) -> bool:
+    def begin(self, number: int, step: int, timestep: float, virial: Callable[[], Array]) -> bool:
         """Begin a deformation that no action has come before; whether this was to be done.
 
         Args:
+            number: of the system.
             step: number of the step that follows.
             timestep: internal time units.
             virial: (3, 3) eV of the system.
         """
-        cells, ensemble = self.baths.cells, self.ensemble
-        if not isinstance(ensemble, DeformedCell) or step % self.baths.coupling.period != 0:
+        cells, ensemble = self.cells, self.ensembles[number]
+        if not isinstance(ensemble, DeformedCell) or step % self.coupling.period != 0:
             return False
-        if cells.read("stretch")[self.number].any():
+        if cells.read("stretch")[number].any():
             return False
-        values = self._values()
+        values = self._values(number)
         x, drift = ensemble.begin(values, virial(), timestep)
-        self._write(values)
-        cells.to_come(self.number, x, drift)
+        self._write(number, values)
+        cells.to_come(number, x, drift)
         return True
 
-    def deformation(self) -> tuple[Array, float] | None:
+    def deformation(self, number: int) -> tuple[Array, float] | None:
         """Deformation gradient F (3, 3) and work on the atoms, eV, since the start; None without one."""
-        if not isinstance(self.ensemble, DeformedCell):
+        ensemble = self.ensembles[number]
+        if not isinstance(ensemble, DeformedCell):
             return None
-        return self.baths.cells.read("gradient")[self.number].copy(), self.ensemble.work(self._values())
+        return self.cells.read("gradient")[number].copy(), ensemble.work(self._values(number))
 
-    def check_sums(self, virial: float, twice_kinetic: float) -> None:
+    def check_sums(self, number: int, virial: float, twice_kinetic: float) -> None:
         """Refuse what the sums of a barostat, whole numbers of 64 bits, do not hold.
 
         Args:
+            number: of the system.
             virial: trace, eV.
             twice_kinetic: eV.
 
@@ -267,89 +259,91 @@ class Bath:
             CapacityError: more than half of what they hold.
         """
         found = max(abs(virial), twice_kinetic)
-        if self.baths.moves_cell and not found < MAX_SUM:
+        if self.moves_cell and not found < MAX_SUM:
             raise CapacityError(
-                f"{self.ensemble.name}: virial or kinetic energy of the whole system, {found:.2g} eV, is "
-                f"more than the {MAX_SUM:.2g} eV that the barostat's sums are made for; check pressure and "
-                "bulk_modulus, relax the structure first, or use fewer atoms"
+                f"{self.ensembles[number].name}: virial or kinetic energy of the whole system, {found:.2g} "
+                f"eV, is more than the {MAX_SUM:.2g} eV that the barostat's sums are made for; check "
+                "pressure and bulk_modulus, relax the structure first, or use fewer atoms"
             )
 
-    def received(self) -> float | None:
+    def received(self, number: int) -> float | None:
         """Energy that bath and cell have received since the first step, eV; waits for the device.
 
         None where nothing is conserved: with a driving force, and in ensembles that do not.
         """
-        coupling = self.baths.of_all
-        if coupling.driven or not self.ensemble.conserves:
+        coupling, ensemble = self.of_all, self.ensembles[number]
+        if coupling.driven or not ensemble.conserves:
             return None
-        given = self._given() * 2.0**-at.ENERGY_BITS if coupling.local else 0.0
-        return given + self.ensemble.received(self._values(), self.freedom) if coupling.whole else given
+        given = self._given(number) * 2.0**-at.ENERGY_BITS if coupling.local else 0.0
+        if not coupling.whole:
+            return given
+        return given + ensemble.received(self._values(number), self.freedoms[number])
 
     @property
     def _slots(self) -> slice:
         """Where the ledger has the energies that a thermostat of each atom has received."""
-        first = at.SLOT + self.baths.of_all.given * at.SLOTS
+        first = at.SLOT + self.of_all.given * at.SLOTS
         return slice(first, first + at.SLOTS)
 
-    def _given(self) -> int:
-        return int(self._ledger()[self._slots].sum())
+    def _given(self, number: int) -> int:
+        return int(self._ledger(number)[self._slots].sum())
 
-    def state(self) -> dict[str, Any]:
+    def state(self, number: int) -> dict[str, Any]:
         """What a restart needs besides the settings: JSON-able, and exact."""
-        coupling = self.baths.of_all
-        if coupling.none and self.baths.groups is None:
+        coupling, ensemble = self.of_all, self.ensembles[number]
+        if coupling.none and self.groups is None:
             return {}
-        found: dict[str, Any] = {"ensemble": self.ensemble.name, "identity": self.ensemble.identity}
-        if self.baths.groups is not None:
-            found["acting"] = self.baths.groups.state(self.number)
+        found: dict[str, Any] = {"ensemble": ensemble.name, "identity": ensemble.identity}
+        if self.groups is not None:
+            found["acting"] = self.groups.state(number)
         if coupling.local:
-            found["ledger"] = self._given()
+            found["ledger"] = self._given(number)
         if coupling.whole:
-            values = self._values()
+            values = self._values(number)
             found["bath"] = values[at.STATE].tolist()
             if coupling.moves_cell:
-                found["cell"] = [*self.baths.cells.state(self.number), *values[baro.STATE].tolist()]
+                found["cell"] = [*self.cells.state(number), *values[baro.STATE].tolist()]
             if coupling.deforms:
-                gradient = self.baths.cells.read("gradient")[self.number].ravel()
+                gradient = self.cells.read("gradient")[number].ravel()
                 found["deformation"] = [*gradient.tolist(), *values[baro.DEFORMATION_STATE].tolist()]
         return found
 
-    def set_state(self, state: dict[str, Any]) -> None:
+    def set_state(self, number: int, state: dict[str, Any]) -> None:
         """Continue from what `state` returned.
 
         Raises:
             SettingsError: it is the state of another ensemble, or of one whose masses, axes or steps of
                 action are others.
         """
-        whose, coupling = state.get("ensemble", NVE.name), self.baths.of_all
-        if whose != self.ensemble.name:
+        whose, coupling, ensemble = state.get("ensemble", NVE.name), self.of_all, self.ensembles[number]
+        if whose != ensemble.name:
             raise SettingsError(
-                f"{self.ensemble.name} cannot continue from the state of {whose}: start without the state"
+                f"{ensemble.name} cannot continue from the state of {whose}: start without the state"
             )
-        if not self.ensemble.goes_on_from(state):
+        if not ensemble.goes_on_from(state):
             raise SettingsError(
-                f"a {self.ensemble.name} bath with {self.ensemble.identity[1:]} cannot continue from the "
+                f"a {ensemble.name} bath with {ensemble.identity[1:]} cannot continue from the "
                 f"state of one with {state['identity'][1:]}: use the settings of the state, or start without "
                 "the state"
             )
         if coupling.local:
-            ledger = self._ledger()
+            ledger = self._ledger(number)
             ledger[self._slots] = 0
             ledger[self._slots.start] = state["ledger"]
-            self._write(ledger=ledger)
+            self._write(number, ledger=ledger)
         if coupling.whole:
-            values = self._values()
+            values = self._values(number)
             values[at.STATE] = state["bath"]
             if coupling.moves_cell:
                 of_barostat = len(values[baro.STATE])
                 values[baro.STATE] = state["cell"][-of_barostat:]
-                self.baths.cells.set_state(self.number, state["cell"][:-of_barostat])
+                self.cells.set_state(number, state["cell"][:-of_barostat])
             if coupling.deforms:
                 values[baro.DEFORMATION_STATE] = state["deformation"][9:]
-                self.baths.cells.set_gradient(self.number, np.reshape(state["deformation"][:9], (3, 3)))
-            self._write(values)
-        if "acting" in state and self.baths.groups is not None:
-            self.baths.groups.set_state(self.number, state["acting"])
+                self.cells.set_gradient(number, np.reshape(state["deformation"][:9], (3, 3)))
+            self._write(number, values)
+        if "acting" in state and self.groups is not None:
+            self.groups.set_state(number, state["acting"])
         elif "acting" in state:
             names = ", ".join(one["name"] for one in state["acting"])
             raise SettingsError(
@@ -387,13 +381,16 @@ def _coupling_of_all(
 
 
 def _first_values(
-    bath: Bath, masses: Array, driving_force: tuple[float, float, float] | None
+    ensemble: Ensemble,
+    coupling: Coupling,
+    freedom: int,
+    masses: Array,
+    driving_force: tuple[float, float, float] | None,
 ) -> tuple[Array, NDArray[np.int64]]:
     """Rows of the arrays `bath` and `ledger` at the start."""
-    coupling = bath.baths.of_all
     values = np.zeros(coupling.bath_size)
     ledger = np.zeros(at.ledger_size(coupling.sums), np.int64)
-    values[at.FREEDOM], values[at.TOTAL_MASS] = bath.freedom, masses.sum()
+    values[at.FREEDOM], values[at.TOTAL_MASS] = freedom, masses.sum()
     values[at.DRIVE : at.DRIVE + 3] = driving_force or (0.0, 0.0, 0.0)
-    bath.ensemble.fill(values, ledger)
+    ensemble.fill(values, ledger)
     return values, ledger

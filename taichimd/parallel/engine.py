@@ -165,12 +165,12 @@ class ParallelEngine(NotCopied):
         self._finish(ALL)
         sums = totals_of(self._held, self._processes)
         potential, kinetic, virial = sums[0], sums[1], np.array(sums[2:]).reshape(3, 3)
-        temperature = 2.0 * kinetic / (self._baths.rows[0].freedom * units.KB)
+        temperature = 2.0 * kinetic / (self._baths.freedoms[0] * units.KB)
         pressure = stress = None
         if self.volume is not None:
             pressure = (2.0 * kinetic + float(np.trace(virial))) / (3.0 * self.volume) / units.GPA
             stress = stress_of(virial, self.cell)
-        received = self._processes.allreduce(self._baths.rows[0].received() or 0.0)
+        received = self._processes.allreduce(self._baths.received(0) or 0.0)
         conserved = potential + kinetic + received
         return Thermo(self.step, potential, kinetic, temperature, pressure, self.volume, stress, conserved)
 

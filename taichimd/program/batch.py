@@ -172,7 +172,7 @@ class Batch(SteppedSystems):
             of_all[part] = own
             self.state.set(name, of_all)
         self.device.evaluators.forget(number)
-        self.baths.rows[number].stop()
+        self.baths.stop(number)
         if self.baths.groups is not None:
             self.baths.groups.stop(number)
         if self.drives is not None:

@@ -32,8 +32,8 @@ class SteppedSystems(Systems):
         if n_steps == 0 or not self.alive:
             return
         self.forcefield.check_bounded()
-        for bath in self.baths.rows:
-            bath.ensemble.check_timestep(timestep)
+        for ensemble in self.baths.ensembles:
+            ensemble.check_timestep(timestep)
         if self.baths.groups is not None:
             self.baths.groups.check_timestep(timestep)
         last = self.step + n_steps
@@ -67,7 +67,7 @@ class SteppedSystems(Systems):
             def virial(number: int = number) -> Array:
                 return np.asarray(self.sums("totals")[number][2:].reshape(3, 3))
 
-            began |= self.baths.rows[number].begin(self.step, timestep, virial)
+            began |= self.baths.begin(number, self.step, timestep, virial)
         if began:
             self.forget()
 

@@ -49,8 +49,7 @@ class System(NotCopied):
         self.still = systems.still[number]
         self.fixed = None if self.held is None or not wholly(self.held).any() else wholly(self.held)
         self.n_atoms, self._part = len(self.symbols), systems.state.parts[number]
-        self._bath = systems.baths.rows[number]
-        self.ensemble = self._bath.ensemble
+        self.ensemble = systems.baths.ensembles[number]
         self.forcefield, self.precision = systems.forcefield, systems.precision
         self.decomposition, self.backend = systems.decomposition, systems.backend
         self._extract: Extract | None = None
@@ -201,7 +200,7 @@ class System(NotCopied):
 
     def bath_state(self) -> dict[str, Any]:
         """State of thermostat and barostat, for a checkpoint; empty in NVE."""
-        found, drives = self._bath.state(), self.systems.drives
+        found, drives = self.systems.baths.state(self.number), self.systems.drives
         if drives is not None and drives.of_system(self.number):
             found["drives"] = state_of(drives, self.number)
         return found
@@ -227,7 +226,7 @@ class System(NotCopied):
         Cell vectors are rows: h = h0 F, up to flips of the cell. F_xx - 1 is the engineering strain along x.
         Row y, column x is the shear xy.
         """
-        return self._bath.deformation()
+        return self.systems.baths.deformation(self.number)
 
     @property
     def acting(self) -> list[GroupBath | GroupDrive]:
@@ -297,7 +296,7 @@ class System(NotCopied):
     def thermo(self) -> Thermo:
         """Totals at the present positions and velocities, in the units of `Thermo`."""
         self._check_going()
-        total = self.systems.sums("totals")[self.number]
+        baths, total = self.systems.baths, self.systems.sums("totals")[self.number]
         potential, kinetic, virial = float(total[0]), float(total[1]), total[2:].reshape(3, 3)
         cell = self.cell
         volume = abs(determinant(cell)) if self.pbc.all() else None
@@ -305,10 +304,10 @@ class System(NotCopied):
         pressure = None
         if volume is not None and self.forcefield.has_virial:
             trace = float(np.trace(virial))
-            self._bath.check_sums(trace, 2.0 * kinetic)
+            baths.check_sums(self.number, trace, 2.0 * kinetic)
             pressure = (2.0 * kinetic + trace) / (3.0 * volume) / units.GPA
-        temperature = 2.0 * kinetic / (self._bath.freedom * units.KB)
-        received, heats = self._bath.received(), self.heats()
+        temperature = 2.0 * kinetic / (baths.freedoms[self.number] * units.KB)
+        received, heats = baths.received(self.number), self.heats()
         conserved = None if received is None else potential + kinetic + received
         if conserved is not None and heats:
             conserved -= fsum(heats.values())

@@ -156,8 +156,8 @@ class Systems(NotCopied):
             if isinstance(ensemble, CellMotion):
                 with self.named(number):
                     wanted = 3.0 * ensemble.most_pressure * units.GPA * abs(determinant(cell))
-                    bath = self.baths.rows[number]
-                    bath.check_sums(wanted, bath.freedom * units.KB * ensemble.bath_temperature)
+                    kinetic = self.baths.freedoms[number] * units.KB * ensemble.bath_temperature
+                    self.baths.check_sums(number, wanted, kinetic)
         state.set("pos", _joined(atoms.positions for atoms in systems))
         state.set(
             "vel", _joined(of_free(a.get_velocities(), f) for a, f in zip(systems, self.still, strict=True))
@@ -337,7 +337,7 @@ class Systems(NotCopied):
         if self.drives is not None and "drives" in state:
             set_drives(self.drives, number, state["drives"])
         if "ensemble" in state:
-            self.baths.rows[number].set_state(state)
+            self.baths.set_state(number, state)
         self.forget()
         if self.baths.moves_cell:
             self.device.acted()

@@ -157,12 +157,12 @@ def test_slots_of_checkpoints_stay_where_they_were():
     baths.forget()
     rest = np.eye(3)
     expected = [*(np.arange(9.0) + rest.ravel()), *range(9, 18), *rest.ravel(), *range(27, 37)]
-    state = baths.rows[0].state()
+    state = baths.state(0)
     assert state["cell"] == expected
     other = Cells([rest], [np.array([True] * 3)])
-    (again,) = Baths([MartynaTobiasKlein(300.0)], [np.ones(2)], other).rows
-    again.set_state(state)
-    assert again.state() == state
+    again = Baths([MartynaTobiasKlein(300.0)], [np.ones(2)], other)
+    again.set_state(0, state)
+    assert again.state(0) == state
     np.testing.assert_array_equal(other.vectors(0), cells.vectors(0))
 
 

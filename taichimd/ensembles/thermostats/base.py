@@ -75,7 +75,7 @@ class Ensemble:
         return [self.name]
 
     def goes_on_from(self, state: Mapping[str, Any]) -> bool:
-        """Whether a bath of this ensemble can continue from a state of `Bath.state`."""
+        """Whether a bath of this ensemble can continue from a state of `Baths.state`."""
         if state.get("ensemble", NVE.name) != self.name:
             return False
         # Earlier versions did not say more.
