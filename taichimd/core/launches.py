@@ -1,8 +1,9 @@
 """Launches of a kernel of quadrants with arrays that it was launched with before.
 
 Quadrants looks at each argument of each call, which takes longer than many kernels do. Where the arrays are
-those of an earlier call, only numbers can differ: then the arguments of that call are copied, and the numbers
-set. This uses names of quadrants that are not public; where they are missing, its own way is taken.
+those of an earlier call, only numbers and vectors can differ: then the arguments of that call are copied, and
+numbers and other vectors are set. This uses names of quadrants that are not public; where they are missing,
+its own way is taken.
 """
 
 import weakref
@@ -23,12 +24,14 @@ class _Call:
     Attributes:
         kernel, code: before and after compilation.
         arguments: with its arrays and vectors.
-        held: what must live on: vectors by identity, and the arrays' weak references.
+        vectors: in `arguments`; another one is set.
+        held: weak references to the arrays.
     """
 
     kernel: Any
     code: Any
     arguments: Any
+    vectors: tuple[Any, ...]
     held: tuple[Any, ...]
 
 
@@ -47,16 +50,18 @@ class Launches:
         self._vectors = tuple(k for k in places if hasattr(types[k], "n"))
         self._ints = tuple(k for k in places if types[k] in (ti.i32, ti.i64))
         self._floats = tuple(k for k in places if types[k] in (ti.f32, ti.f64))
-        self._same = self._arrays + self._vectors
         self._calls: dict[tuple[int, ...], _Call] = {}
 
     def again(self, flat: Sequence[Any]) -> bool:
-        """Launch, if there was a call with these arrays and vectors; whether it was done."""
-        call = self._calls.get(tuple([id(flat[k]) for k in self._same]))
+        """Launch, if there was a call with these arrays; whether it was done."""
+        call = self._calls.get(tuple([id(flat[k]) for k in self._arrays]))
         if call is None:
             return False
         arguments = call.kernel.make_launch_context()
         arguments.copy(call.arguments)
+        for k, before in zip(self._vectors, call.vectors, strict=True):
+            if flat[k] is not before:
+                self._types[k].set_kernel_struct_args(flat[k], arguments, (k,))
         if self._ints:
             arguments.set_args_int(self._ints, tuple([int(flat[k]) for k in self._ints]))
         if self._floats:
@@ -75,7 +80,7 @@ class Launches:
             arguments.set_args_ndarray(self._arrays, tuple(flat[k].arr for k in self._arrays))
         for k in self._vectors:
             self._types[k].set_kernel_struct_args(flat[k], arguments, (k,))
-        key = tuple(id(flat[k]) for k in self._same)
+        key = tuple(id(flat[k]) for k in self._arrays)
         if len(self._calls) >= MAX_REMEMBERED:
             self._calls.clear()
         calls = self._calls
@@ -85,7 +90,7 @@ class Launches:
 
         held = tuple(weakref.ref(flat[k], forget) for k in self._arrays)
         code = primal.compiled_kernel_data_by_key[primal._last_launch_key]
-        calls[key] = _Call(kernel, code, arguments, (*held, *(flat[k] for k in self._vectors)))
+        calls[key] = _Call(kernel, code, arguments, tuple(flat[k] for k in self._vectors), held)
 
 
 def launches_of(compiled: Any, types: Sequence[Any]) -> Launches | None:

@@ -357,15 +357,20 @@ class System(NotCopied):
         self._check_going()
         systems = self.systems
         systems.evaluate()
-        state, outputs = unfolded_state(systems.state, systems.cells), self.device.outputs
-        if not state.batch:
-            take(state, *outputs)
+        if not systems.state.batch:
+            take(unfolded_state(systems.state, systems.cells), *self.device.outputs)
             return
+        take(*systems.seen(f"copy of {self.number}", self._copied))
+
+    def _copied(self) -> tuple[State, Any, Any]:
+        """State, energies and virials of the system alone, evaluated."""
         if self._extract is None:
             species = sorted(set(self.symbols))
             kinds = np.array([species.index(symbol) for symbol in self.symbols], np.int32)
             self._extract = Extract(State(kinds, self.masses, self.precision, self.still))
-        take(*self._extract.take(state, outputs, self._part.start))
+        systems = self.systems
+        of_all = systems.seen("unfolded", lambda: unfolded_state(systems.state, systems.cells))
+        return self._extract.take(of_all, self.device.outputs, self._part.start)
 
     # Time.
 

@@ -195,18 +195,25 @@ def centre_of_mass(state: State) -> Centre:
         raise SettingsError(
             "a system with fixed atoms has no free centre of mass; use the laboratory's frame"
         )
-    pieces = -(-state.n // PIECE)
-    sums = ti.ndarray(ti.f64, 7 * pieces)
+    sums, values = _room(7 * -(-state.n // PIECE))
     with literals(ti.f64):
         _centre_sums(state.real)(state, Pieces(state.sorted_of, sums=sums))
-    mass, *rest = [fsum(column) for column in sums.to_numpy().reshape(pieces, 7).T.tolist()]
+    to_host(sums, values)
+    mass, *rest = [fsum(column) for column in values.reshape(-1, 7).T.tolist()]
     x, y, z, vx, vy, vz = (value / mass for value in rest)
     return Centre((x, y, z), (vx, vy, vz))
 
 
+@lru_cache(maxsize=8)
+def _room(size: int) -> tuple[Any, NDArray[np.float64]]:
+    """An array for sums, the same one for the same size: launches with new arrays are slow."""
+    sums = ti.ndarray(ti.f64, size)
+    return sums, host_like(sums)
+
+
 @lru_cache(maxsize=4)
 def _vector(velocity: tuple[float, float, float]) -> Any:
-    """As kernels take it: the same object for the same numbers, by which launches are recognized."""
+    """As kernels take it."""
     return ti.Vector(velocity, dt=ti.f64)
 
 

@@ -56,6 +56,15 @@ def test_other_arrays_and_vectors_are_not_those_of_before(scaled):
     assert b.to_numpy().tolist() == [0.0, 22.0, 22.0, 22.0]
 
 
+def test_vectors_may_change_from_call_to_call(scaled, monkeypatch):
+    (x, y), first = arrays(3.0), ti.Vector([1, 2, 3])
+    scaled(x, y, 4, 2.0, 10, first)
+    monkeypatch.setattr(scaled, "compiled", None)  # calling it would fail
+    for shift, expected in ((ti.Vector([0, -7, 0]), 9.0), (first, 18.0), (ti.Vector([0, 5, 0]), 21.0)):
+        scaled(x, y, 4, 2.0, 10, shift)
+        assert y.to_numpy().tolist() == [expected] * 4
+
+
 def test_arrays_that_are_gone_are_forgotten(scaled):
     shift = ti.Vector([0, 0, 0])
     for value in (1.0, 2.0, 3.0):

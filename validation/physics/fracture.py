@@ -135,12 +135,15 @@ def stretched(name: str, options: Any) -> tuple[dict[str, Any], list[Any]]:
 
 def in_two(atoms: Any, longest: float) -> bool:
     """Whether no chain of bonds goes along the whole bar."""
-    from ase.neighborlist import neighbor_list
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
+    from scipy.spatial import cKDTree
 
     two = atoms.repeat((2, 1, 1))
-    first, second = neighbor_list("ij", two, longest)
+    two.wrap()
+    # Periodic along x alone.
+    near = cKDTree(two.positions, boxsize=(two.cell.lengths()[0], 0.0, 0.0))
+    first, second = near.query_pairs(longest, output_type="ndarray").T
     bonds = coo_array((np.ones(len(first)), (first, second)), shape=(len(two), len(two)))
     _, labels = connected_components(bonds, directed=False)
     return not bool(np.any(labels[: len(atoms)] == labels[len(atoms) :]))

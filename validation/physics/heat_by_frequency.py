@@ -39,17 +39,17 @@ DRIVEN: dict[str, Any] = {
     "equilibrate": "20ps",
 }
 BETWEEN: dict[str, Any] = {
-    "method": "nemd", "spectrum": True, "spectrum_window": "1ps", "equilibrate": "20ps", "every": 10,
+    "method": "nemd", "spectrum": True, "spectrum_window": "1ps", "equilibrate": "20ps", "every": 20,
     "temperature": 500.0, "difference": 100.0, "coupling_time": "500fs",
 }  # fmt: skip
 CASES: dict[str, dict[str, Any]] = {
     "silicon": {
         **DRIVEN, "temperature": 500.0, "supercell": (10, 10, 10), "driving_force": 1e-4, "direction": "xyz",
-        "every": 10, "runs": 9, "at_once": 9, "time": "500ps", "window": "125ps",
+        "every": 20, "runs": 9, "at_once": 9, "time": "500ps", "window": "125ps",
     },
     "silicon-300": {
         **DRIVEN, "temperature": 300.0, "supercell": (10, 10, 10), "driving_force": 5e-5, "direction": "xyz",
-        "every": 10, "runs": 9, "at_once": 9, "time": "600ps", "window": "200ps",
+        "every": 20, "runs": 9, "at_once": 9, "time": "600ps", "window": "200ps",
     },
     "silicon-short": {
         **BETWEEN, "bath_length": 20.0, "lengths": "2nm,4nm", "supercell": (1, 6, 6), "runs": 5,
@@ -69,7 +69,7 @@ CASES: dict[str, dict[str, Any]] = {
     },
     "stillinger-weber": {
         **DRIVEN, "temperature": 1000.0, "supercell": (10, 10, 10), "driving_force": 1e-4, "direction": "xyz",
-        "every": 10, "runs": 9, "at_once": 9, "time": "300ps", "window": "60ps",
+        "every": 20, "runs": 9, "at_once": 9, "time": "300ps", "window": "60ps",
     },
     "speed": {
         **DRIVEN, "temperature": 500.0, "supercell": (20, 20, 20), "driving_force": 1e-4, "every": 10,

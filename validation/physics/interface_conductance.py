@@ -75,7 +75,7 @@ MATERIALS: dict[str, dict[str, Any]] = {
         "runs": (5, 5),
         "time": ("400ps", "600ps"),
         "bin": 6.0,
-        "every": 8,
+        "every": 16,
     },
 }
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from taichimd.core import units
 from taichimd.core.arrays import Array
 from taichimd.core.errors import SettingsError
+from taichimd.core.host_copies import on_host
 from taichimd.core.philox import GLOBAL
 from taichimd.core.runtime import ti
 from taichimd.core.scalars import digits
@@ -158,7 +159,7 @@ class GroupBaths:
     def _read_all(self) -> tuple[Array, NDArray[np.int64]]:
         """Both arrays, to be read only. Waits for the device after `forget`."""
         if self._seen is None:
-            self._seen = self.bath.to_numpy(), self.ledger.to_numpy()
+            self._seen = on_host(self.bath), on_host(self.ledger)
         return self._seen
 
     def _read(self) -> tuple[Array, NDArray[np.int64]]:
