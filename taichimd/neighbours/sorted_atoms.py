@@ -23,6 +23,8 @@ class Search:
         one_species: likewise the numbers of the species, which kernels then may lack.
         batch: there are several systems, each with bins and images of its own.
         pages: number of arrays that hold the rows (`neighbours.pages`).
+        some_rows: only atoms near a slab get rows, those with `Sorted.away` <= `Sorted.needed`; others get
+            empty rows.
     """
 
     real: Any
@@ -31,15 +33,19 @@ class Search:
     one_species: bool = False
     batch: bool = False
     pages: int = 1
+    some_rows: bool = False
 
     @property
     def sorted(self) -> Selection:
         """What of `Sorted` its kernels take."""
-        return Sorted.only(*(name for name in Sorted.fields if self.batch or name not in OF_BATCH))
+        left_out = (() if self.batch else OF_BATCH) + (() if self.some_rows else OF_SOME_ROWS)
+        return Sorted.only(*(name for name in Sorted.fields if name not in left_out))
 
 
 OF_BATCH = ("system", "layouts")
 """Arrays of `Sorted` that only a batch has."""
+OF_SOME_ROWS = ("away", "needed")
+"""Fields of `Sorted` that only a search for some rows has."""
 BINS, REACH, PERIODIC = 0, 3, 6
 FIRST_BIN, FIRST_CODE, LAYOUT = 9, 10, 11
 """In `Sorted.layouts`: three numbers each; bins and codes of images of the systems before; length of a
@@ -71,6 +77,8 @@ class Sorted(Bundle):
     layouts: Any = ArrayField(
         "i32", "LAYOUT systems", "bins, reach, periodic directions and places of each system"
     )
+    away: Any = ArrayField("real", "n", "distance of the atom of a number from a slab, angstrom")
+    needed: Any = Number("real", "`away` up to which atoms get rows, angstrom")
 
 
 class Ground(View):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import prod
+from math import inf, prod
 from typing import Any
 
 import numpy as np
@@ -119,6 +119,15 @@ class VerletList:
             self._plan(state, frames, radius)
         self._fill(state, control)
         self.builds += 1
+
+    def give_rows_near(self, away: Any) -> None:
+        """From now on only atoms near a slab get rows: up to `sort.needed` from it, angstrom.
+
+        Args:
+            away: array of the device (n): distance of the atom of each number, angstrom.
+        """
+        self.search = replace(self.search, some_rows=True)
+        self.sort.away, self.sort.needed = away, inf
 
     @property
     def periodic(self) -> bool:

@@ -9,19 +9,22 @@ from ase import Atoms
 
 from taichimd.core import units
 from taichimd.core.arrays import Array
-from taichimd.core.errors import SettingsError, StructureError, TaichimdError
+from taichimd.core.errors import SettingsError
 from taichimd.core.matrix3 import determinant
 from taichimd.core.runtime import start
 from taichimd.ensembles.bath import Baths
 from taichimd.ensembles.registry import NVE, Ensemble
 from taichimd.enumerate.reproducible_sum import ALL, FORCE
 from taichimd.forcefields.base import ForceField
-from taichimd.neighbours.verlet_list import coincident
+from taichimd.parallel.ahead import Ahead, spread_of
 from taichimd.parallel.held import Held, Whole
 from taichimd.parallel.kernels import Farthest
 from taichimd.parallel.partition import Slabs
+from taichimd.parallel.phases import Phases
+from taichimd.parallel.together import in_all
 from taichimd.parallel.totals import totals_of
 from taichimd.parallel.transport import transport_of
+from taichimd.parallel.words import HOLDS, NEEDS_CHOICE
 from taichimd.program import explosion
 from taichimd.program.accepted import accepted, check_system
 from taichimd.program.decomposition import by_tuple, choose
@@ -41,13 +44,6 @@ from taichimd.system.species import elements_of, kinds_of, symbols_of
 FASTER = 1.2
 """Largest displacement in a step that lists bear which serve until they lack a pair, over that with the lists
 before."""
-SPREAD = 2.1
-"""Terms are evaluated that are needed until atoms have gone this many times as far as the last lists bore: as
-far as with the last lists, and with the next ones."""
-MAX_AHEAD = 50
-"""Steps that are queued before the host looks."""
-FIRST_AGE = 20.0
-"""Steps that lists are expected to last, before there is experience."""
 LEAST_LEFT, LITTLE_LEFT = 0.1, 0.5
 """Shares of the way that lists bear: if less is left to atoms until they must be chosen anew, they are chosen
 at once; if less will be left to the next lists, they are chosen for these."""
@@ -120,8 +116,8 @@ class ParallelEngine(NotCopied):
         )  # fmt: skip
         self._way = way = transport_of(processes, self.backend if transport == "auto" else "cpu")
         self.transport = way.name
-        self.step = self.builds = self.choices = self._age = 0
-        self._expected = FIRST_AGE
+        self.step = self.builds = self.choices = self._since = self._on_device = 0
+        self._by_host, self._ahead = 0, Ahead()
         self._gone, self._bears, self._choose_next = 0.0, 0.0, False
         self._held = Held(whole, Slabs.of(atoms.positions, cells.frame(0), processes.size), way, self.rank)
         real = self._held.real
@@ -180,6 +176,12 @@ class ParallelEngine(NotCopied):
         for _ in range(times):
             self._way.exchange(held.shared.sent, held.shared.received, held.route)
 
+    def time_phases(self) -> Phases:
+        """Measure phases of steps from now on, which then are a little slower; returns what reports them."""
+        self._held.phases = found = Phases()
+        found.mark("host")
+        return found
+
     def statistics(self) -> dict[str, Any]:
         """Figures of this process, for reports."""
         shared = self._held.shared
@@ -187,7 +189,7 @@ class ParallelEngine(NotCopied):
             **self._device.statistics(), "transport": self.transport, "transport_reason": self._way.reason,
             "own_atoms": shared.last - shared.first, "held_atoms": self._held.state.n,
             "sent_vectors": shared.n_sent, "messages": len(self._held.route.sends),
-            "common_builds": self.builds, "choices": self.choices,
+            "common_builds": self.builds, "host_builds": self._by_host, "choices": self.choices,
         }  # fmt: skip
 
     # Time.
@@ -218,56 +220,93 @@ class ParallelEngine(NotCopied):
         self._device.forces_known = self._device.evaluated = False
         done = 0
         while done < n_steps:
-            # Steps that are queued behind the end of lists only exchange, and cost less than to look twice.
-            most = max(self._expected + 1.0 - self._age, 0.15 * self._age, 2.0)
-            ahead = int(min(most, n_steps - done, MAX_AHEAD))
-            done += self._steps(done, ahead, timestep, ends=done + ahead == n_steps)
+            ahead = self._ahead.steps(n_steps - done)
+            done += self._steps(done, ahead, n_steps, timestep)
         self._finish(ALL)
         self._device.last_kick(timestep)
+        self._held.phases.mark("end of run")
 
-    def _steps(self, done: int, ahead: int, timestep: float, ends: bool) -> int:
-        """Queue some steps, look, and mend what holds them; how many were done."""
-        device = self._device
+    def _steps(self, done: int, ahead: int, n_steps: int, timestep: float) -> int:
+        """Queue some steps, look, and mend what holds them; how many were done.
+
+        Args:
+            done: steps of this run so far.
+            ahead: how many to queue.
+            n_steps: of this run.
+            timestep: internal time units.
+        """
+        device, held, ends = self._device, self._held, done + ahead == n_steps
+        first, limit = self._since - done, self._since + n_steps - done
+        held.phases.mark("host")
+        builds = False
         for k in range(1, ahead + 1):
-            self._queue_move(done, k, timestep)
+            self._queue_move(first, limit, timestep)
+            builds = self._ahead.may_build(k)
+            if builds:
+                held.renew(LITTLE_LEFT * self._bears)
+                held.phases.mark("lists")
             if not (ends and k == ahead):
                 device.jumped(True)
                 device.queue_forces(want=FORCE)
+                held.phases.mark("forces")
         device.forces_known = device.evaluated = False
         met = self._met()
         mine, count = int(met[self.rank, 2]), int(met[:, 2].max())
         self._refuse_blown(met)
-        held = bool(met[:, 0].any())
-        if met[:, 2].min() < count:
+        flags = int(np.bitwise_or.reduce(met[:, 0].astype(int)))
+        alike = met[:, 2].min() == count
+        if not alike:
             # Own lists did not fit the step before the last one, or nothing is to be mended.
             self._in_all(lambda: device.finish(FORCE) if mine < count else None)
-            self._queue_move(done, count, timestep)
+            self._queue_move(first, self._since + count, timestep)
             self._refuse_blown(self._met())
-        self.step += count
-        self._age += count
-        if held:
+        renewed = self._count(count, flags) and builds and alike
+        if flags & HOLDS and not renewed:
             self._make_lists(last=ends and count == ahead)
+        elif ends and count < ahead:
+            self._in_all(lambda: device.finish(FORCE))
         return count
 
-    def _queue_move(self, done: int, k: int, timestep: float) -> None:
-        """Queue the first part of step k since the host looked, and the exchange of positions."""
+    def _queue_move(self, first: int, limit: int, timestep: float) -> None:
+        """Queue the first part of a step, and the exchange of positions.
+
+        Args:
+            first: steps from the last lists that hosts made to the begin of this run.
+            limit: at most so many steps are done since those lists.
+            timestep: internal time units.
+        """
         device, held = self._device, self._held
         lists, shared, far = device.lists, held.shared, self._farthest
         far.near2 = lists.near2 if lists.near_list else self._noted**2
         device.call(
             held.kernels.begin, held.state, shared, held.places, lists.control, self._baths,
-            lists.verlet.sort, far, 1 if done + k == 1 else 2, self._age + k, self.step + k - 1, timestep,
+            lists.verlet.sort, far, first, limit, self.step - self._since, timestep,
         )  # fmt: skip
+        held.phases.mark("move")
         self._way.exchange(shared.sent, shared.received, held.route)
+        held.phases.mark("exchange")
         device.call(
-            held.kernels.take, held.state, shared, held.places, lists.control, lists.verlet.sort, far,
-            self._age + k,
-        )  # fmt: skip
+            held.kernels.take, held.state, shared, held.places, lists.control, lists.verlet.sort, far, limit
+        )
+        held.phases.mark("take")
+
+    def _count(self, steps: int, flags: int) -> bool:
+        """Count steps and lists that were made on the device; whether the device has made some just now."""
+        made, at, now = self._held.renewed() if self._ahead.on_device else (0, 0, False)
+        builds, self._on_device = made - self._on_device, made
+        self._ahead.went(steps, builds, at - self._since)
+        self._device.lists.verlet.builds += builds
+        self.builds += builds
+        self.step += steps
+        self._since += steps
+        self._choose_next |= bool(flags & NEEDS_CHOICE)
+        return now
 
     def _met(self) -> Array:
         """(processes, 3) `Held.met`, with steps since the host looked; waits for the device."""
         met = self._held.met()
-        met[:, 2] -= self._age
+        self._held.phases.collect()
+        met[:, 2] -= self._since
         return met
 
     def _refuse_blown(self, met: Array) -> None:
@@ -288,25 +327,29 @@ class ParallelEngine(NotCopied):
         if not fits:
             held.choose(positions, velocities)
         self.choices += 1
+        held.phases.mark("assignment")
 
     def _make_lists(self, last: bool) -> None:
         """Rebuild the lists of all processes; assign atoms again if they have moved far; compute forces."""
         held = self._held
         self.builds += 1
-        self._expected = max(0.5 * (self._expected + self._age), 2.0)
+        self._by_host += 1
+        self._ahead.ended(self._ahead.age)
 
         def evaluate() -> None:
             self._device.settle() if last else self._device.finish(FORCE)
+            held.phases.mark("first forces")
 
+        held.phases.mark("host")
         enough = not self._choose_next
         if enough:
-            self._device.lists.age = self._age
+            self._device.lists.age = self._ahead.age
             self._device.lists.outdate()
             enough = self._evaluate_all(evaluate, anew=False)
         if not enough:
             self._choose(held.all(held.state.pos), held.all(held.state.vel))
             self._evaluate_all(evaluate, anew=True)
-        self._age = 0
+        self._ahead.age = self._since = self._on_device = 0
 
     def _evaluate_all(self, evaluate: Any, anew: bool) -> bool:
         """Evaluate with new lists, and agree on how far atoms may move with them.
@@ -320,11 +363,14 @@ class ParallelEngine(NotCopied):
         """
         lists, held = self._device.lists, self._held
         some_rows = held.whole.rows_reach > 0.0 and self._bears > 0.0
-        held.spread = spread = (0.0 if anew else self._gone) + SPREAD * self._bears if some_rows else inf
+        gone, made = (0.0, 0) if anew else (self._gone, self._on_device)
+        spread = spread_of(gone, self._bears, made, held.served) if some_rows else inf
+        held.give_rows(spread)
         held.mark(anew, 0.0 if anew else max(0.8 * self._gone, 0.5 * self._bears))
         found = self._in_all(evaluate, held.bears)
         self._device.blown = False
         self._bears, allowed = (min(each[k] for each in found) for k in range(2))
+        self._ahead.on_device = all(each[4] for each in found)
         bears = self._bears
         before, self._gone, pace = self._gone, max(each[2] for each in found), max(each[3] for each in found)
         of_choice = allowed - self._gone
@@ -336,7 +382,7 @@ class ParallelEngine(NotCopied):
             # A little less than the lists bear: that a list is outdated is then found before, and by all.
             far, fast, self._noted = min(bears * (1.0 - 1e-6), left), inf, inf
         self._farthest = Farthest(far**2, fast**2, self._noted**2, self._device.reach.most_step2)
-        grows = bears if anew else max(self._gone - before, 0.0)
+        grows = bears if anew else max(self._gone - before, 0.0) / (self._on_device + 1)
         self._choose_next = of_choice - grows < LITTLE_LEFT * bears
         return anew or left >= LEAST_LEFT * bears
 
@@ -347,39 +393,5 @@ class ParallelEngine(NotCopied):
             self._in_all(lambda: device.finish(want))
 
     def _in_all(self, do: Any, tell: Any = lambda: None) -> list[Any]:
-        """Do something; what one process meets is raised in all.
-
-        Args:
-            do: what is done in this process.
-            tell: what this process tells all afterwards.
-
-        Returns:
-            What each process has told.
-
-        Raises:
-            TaichimdError: in all processes, of the first that has met something.
-        """
-        told: tuple[str, int] | None = None
-        error: TaichimdError | None = None
-        news = None
-        try:
-            do()
-            news = tell()
-        except TaichimdError as met:
-            error = met
-            close = self._held.device is not None and isinstance(met, StructureError)
-            atom = int(self._held.members()[self._device.lists.atom_too_close()]) if close else -1
-            told = str(met), atom
-        everyone = self._processes.allgather((told, news))
-        first = next((one for one, _ in everyone if one), None)
-        if first is None:
-            return [its for _, its in everyone]
-        if self._held.device is not None:
-            self._device.explode()
-        text, atom = first
-        if atom >= 0:
-            what = coincident(self.positions(), self._cells.frame(0), atom)
-            if self.step == 0:
-                raise StructureError(what)
-            raise explosion.exploded(self.step, what.split(";")[0], atom) from error
-        raise error or TaichimdError(f"another process: {text}")
+        """See `together.in_all`."""
+        return in_all(self, self._processes, self._held, do, tell)

@@ -14,9 +14,12 @@ from taichimd.core.runtime import PRECISIONS, ti
 from taichimd.ensembles.bath import Baths
 from taichimd.ensembles.coupling import Coupling
 from taichimd.ensembles.registry import NVE
-from taichimd.parallel.kernels import ALIKE, GONE, PACE, Places, Shared, shared_kernels
+from taichimd.parallel.kernels import Places, shared_kernels
 from taichimd.parallel.partition import Part, Slabs
+from taichimd.parallel.phases import NoPhases, Phases
+from taichimd.parallel.renew import renew_kernel
 from taichimd.parallel.transport import Route
+from taichimd.parallel.words import BUILDS, GONE, LAST, PACE, RENEW, WORDS, Shared
 from taichimd.program.device import Device
 from taichimd.program.groups import Choice
 from taichimd.system.cell import Cells
@@ -24,6 +27,8 @@ from taichimd.system.state import State
 
 ROUNDED = 1e-3
 """Angstrom; more than distances of float32 from a slab are wrong by."""
+FARTHEST = 1e6
+"""Angstrom; farther than any atom may go."""
 LEAST_MARGIN = 0.3
 """How far beyond the reach a process holds atoms at first, over the cutoff, at least. Atoms may move half of
 it until they are chosen anew, which takes as long as some steps."""
@@ -81,12 +86,14 @@ class Held:
     Attributes:
         device, state, shared, places, kernels: of the atoms here.
         route: what an exchange sends and receives.
+        served: angstrom that atoms may be from where they were chosen, for the terms that are evaluated.
+        phases: measures phases of steps, or nothing.
         allowed: angstrom that atoms may move until they are chosen anew.
-        spread: angstrom that atoms may be from where they were chosen, for the terms that are evaluated.
     """
 
     device: Device | None = None
-    spread = inf
+    served = inf
+    phases: Phases | NoPhases = NoPhases()
     state: State
     shared: Any
     places: Places
@@ -154,17 +161,18 @@ class Held:
             state.real, whole.coupling, self.device.lists.near_list, whole.choice.backend
         )
         self.device.listed = self._after_lists
+        self._away = ti.ndarray(state.real, state.n)
+        self.device.lists.verlet.give_rows_near(self._away)
         self.places = Places(state.sorted_of, self.device.lists.verlet.built_at, self.device.lists.listed_at)
         first = rank * slabs.width
         self.shared = Shared(
             slot=ti.ndarray(ti.i32, state.n),
             number=ti.ndarray(ti.i32, state.n),
-            away=ti.ndarray(state.real, state.n),
             owned=ti.ndarray(ti.i32, state.n),
             chosen=ti.ndarray(state.vec, slabs.width),
             ends=ti.ndarray(ti.i32, slabs.processes),
             told=ti.ndarray(state.vec, slabs.processes),
-            words=ti.ndarray(ti.i32, ALIKE + 1),
+            words=ti.ndarray(ti.i32, WORDS),
             first=first,
             last=first + int(slabs.bounds[rank + 1] - slabs.bounds[rank]),
             processes=slabs.processes,
@@ -183,7 +191,7 @@ class Held:
         way.write(state.vel, velocities[members])
         way.write(shared.slot, self.part.slot[members])
         way.write(shared.number, members)
-        way.write(shared.away, self.part.away.astype(self.real))
+        way.write(self._away, self.part.away.astype(self.real))
         self._lay_out_messages()
         assert self.device is not None
         self.device.forces_known = self.device.evaluated = self.device.blown = False
@@ -226,18 +234,43 @@ class Held:
             self._way.write(array, xp.concatenate(parts))
         return array, routes, ends
 
-    def _needed(self) -> float:
-        """Angstrom from the slab up to which own atoms need the terms of an atom, wherever both go."""
-        whole = self.whole
-        if whole.rows_reach == 0.0:
-            return -0.5
-        return whole.rows_reach + 2.0 * min(self.spread, self.allowed) + ROUNDED
+    def give_rows(self, spread: float) -> None:
+        """From the next lists on, only atoms get rows whose terms own atoms need.
+
+        Args:
+            spread: angstrom that atoms may be from where they were chosen.
+        """
+        assert self.device is not None
+        whole, needed, self.served = self.whole, -0.5, spread
+        if whole.rows_reach > 0.0:
+            needed = whole.rows_reach + 2.0 * min(spread, self.allowed) + ROUNDED
+        self.device.lists.verlet.sort.needed = needed
+
+    def renew(self, least: float) -> None:
+        """Queue what rebuilds lists, if all processes agree that they are due.
+
+        Args:
+            least: angstrom that must be left to atoms for the next lists without the host.
+        """
+        assert self.device is not None
+        state, lists = self.state, self.device.lists
+        verlet = lists.verlet
+        kernel = renew_kernel(state.real, verlet.search, verlet.layout, len(state.carried))
+        self.device.call(
+            kernel, state, state.carried, state.spare, state.spare_carried, verlet, lists.control,
+            verlet.sort, self.shared, self.allowed, min(self.served, FARTHEST), least,
+        )  # fmt: skip
+
+    def renewed(self) -> tuple[int, int, bool]:
+        """Lists that the device has made since the host did, steps until then, whether it has just now."""
+        words = on_host(self.shared.words)
+        return int(words[BUILDS]), int(words[LAST]), bool(words[RENEW])
 
     def _after_lists(self) -> None:
-        """Queue what empties rows of atoms whose terms nobody needs, and finds places of own atoms."""
+        """Queue what finds places of own atoms."""
         assert self.device is not None
-        lists, needed = self.device.lists, self._needed()
-        self.device.call(self.kernels.listed, self.state, self.shared, lists.control, lists.verlet, needed)
+        self.device.call(self.kernels.listed, self.state, self.shared, self.device.lists.control)
+        self.phases.mark("lists")
 
     # Vectors of atoms.
 
@@ -278,17 +311,19 @@ class Held:
         assert self.device is not None
         self.device.call(self.kernels.mark, self.state, self.shared, int(anew), least**2)
 
-    def bears(self) -> tuple[float, float, float, float]:
+    def bears(self) -> tuple[float, float, float, float, bool]:
         """How far atoms may go; waits for the device.
 
         Returns:
             How far with these lists, and with this choice of atoms; how far own ones have gone between their
-            choice and the last `mark`, and at most in a step before it. Angstrom.
+            choice and the last `mark`, and at most in a step before it. Angstrom. Whether the device may
+            rebuild lists: their skins are learnt.
         """
         assert self.device is not None
-        skins, near_list = self.device.lists.skins, self.device.lists.near_list
+        lists = self.device.lists
+        skins, learnt = lists.skins, lists.builds_allowed > 0
         gone, pace = np.sqrt(on_host(self.shared.words)[[GONE, PACE]].view(np.float32)).tolist()
-        return skins.drift if near_list else skins.near, self.allowed, gone, pace
+        return skins.drift if lists.near_list else skins.near, self.allowed, gone, pace, learnt
 
     def columns(self) -> tuple[Any, Array]:
         """Numbers of own atoms, and their energy, kinetic energy (eV) and virial (eV): (own, 11)."""

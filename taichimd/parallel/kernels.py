@@ -4,11 +4,12 @@
     exchange (the transport): each process sends to every other one what that one holds, and receives into
         `received`
     take: positions of the atoms of others that this process holds, from `received`
+    renew (its own module), in some steps: if the messages have asked for it, all processes rebuild lists
     forces (`Device.queue_forces`)
 
 Each message ends with a vector that says what its sender has met, and how many steps its atoms have done
-since the host looked. If a process has met anything, all hold: `REBUILD` is set, and kernels do nothing.
-`mark` begins anew, when all processes make lists.
+since hosts made lists. If a process has met what holds it, all hold: `REBUILD` is set, and kernels do
+nothing, until `renew` or the hosts have made lists. `mark` begins anew, when hosts do.
 
 Where there are no near lists, lists serve until they are about to lack a pair (`neighbours.dangerous_pairs`).
 An unlisted pair within the cutoff has an atom that has gone half the skin. If no atom moves by more than e in
@@ -32,51 +33,31 @@ from taichimd.neighbours.dangerous_pairs import (
     dangerous_pairs_functions,
     lacks_pair,
 )
-from taichimd.neighbours.rows import VerletRows
+from taichimd.parallel.words import (
+    ALIKE,
+    BLOWN,
+    BUILDS,
+    CHOOSE,
+    DONE,
+    FAR,
+    FASTEST,
+    GONE,
+    HOLDS,
+    HOST,
+    INFINITE,
+    LAST,
+    LEFT,
+    LISTS,
+    NEEDS_CHOICE,
+    NEEDS_HOST,
+    PACE,
+    RENEW,
+    WAITS,
+    Shared,
+    slower,
+    word_functions,
+)
 from taichimd.system.state import Atoms
-
-DONE, FAR, BLOWN, GONE, FASTEST, PACE, ALIKE = range(7)
-"""In `words`: steps that own atoms have done since all processes made lists; whether one of them is far from
-where it was then, moves too fast, or a pair is soon missing; smallest number of one that went too far in a
-step; bits of the largest squared displacement from where atoms were chosen to where all processes made lists,
-in float32 (angstrom^2); the same of the largest one in a step, and what it was with the lists before; whether
-all processes have done the same steps."""
-WAITS, LISTS = 1, 2
-"""What a process has met, the first number of its vector: own lists that are unfit, an own atom that is far
-from where it was when all processes made lists. The second number is that of an atom that diverged, or
--1. The third is how many steps were done since the host looked."""
-SLOWER = 0.7
-"""Least ratio of the largest squared displacement in a step with the next lists to the one with the last
-lists."""
-ROUNDED = 1.0 + 2.0**-20
-"""By which a square grows, so that float32 does not make it smaller."""
-
-
-class Shared(Bundle):
-    """What a process exchanges with others."""
-
-    slot: Any = ArrayField("i32", "n", "place in the slabs' order of the atom of a number here")
-    number: Any = ArrayField("i32", "n", "the user's number of it")
-    away: Any = ArrayField(
-        "real", "n", "distance from the slab of the atom of a number here when atoms were chosen; -1: own"
-    )
-    owned: Any = ArrayField("i32", "n", "at a place of atoms: the user's number of an own atom; else -1")
-    chosen: Any = ArrayField("vec", "width", "own positions when atoms were chosen, angstrom")
-    sent: Any = ArrayField("vec", "out", "messages to the other processes, one after the other")
-    received: Any = ArrayField("vec", "in", "messages from them")
-    sent_of: Any = ArrayField(
-        "i32", "out", "number here of the atom whose position is sent; -1: what was met"
-    )
-    received_of: Any = ArrayField("i32", "in", "the same of `received`")
-    ends: Any = ArrayField("i32", "processes", "where in `received` stands what a process has met; -1: own")
-    told: Any = ArrayField("vec", "processes", "what each process has met, of the last exchange")
-    words: Any = ArrayField("i32", "7", "see DONE")
-    first: Any = Number("i32", "own first place in the slabs' order")
-    last: Any = Number("i32", "behind the last one")
-    n_sent: Any = Number("i32", "vectors of `sent`")
-    n_received: Any = Number("i32", "vectors of `received`")
-    processes: Any = Number("i32", "how many there are")
-    rank: Any = Number("i32", "number of this process")
 
 
 class Places(Bundle):
@@ -105,7 +86,7 @@ class SharedKernels:
         mark: lists are made, displacements and steps count from now on. pack: vectors of own atoms for other
             processes.
         prepare: constants of a thermostat for a time step. listed: lists were made: which places have own
-            atoms, and no neighbours of atoms whose terms nobody needs.
+            atoms.
     """
 
     begin: Kernel
@@ -130,7 +111,7 @@ def shared_kernels(real: Any, coupling: Coupling, near_list: bool, backend: str)
     types, local = types_of(real), coupling.local
     # Only own atoms count energy, so threads of a warp cannot add up first.
     thermostat = coupling_functions(coupling, real, False)
-    dt_of = Number("real", "time step")
+    dt_of, words_of = Number("real", "time step"), word_functions(real)
 
     @kernel(types, bath=coupling.arrays, dt=dt_of)
     def prepare(bath, dt):
@@ -138,18 +119,6 @@ def shared_kernels(real: Any, coupling: Coupling, near_list: bool, backend: str)
         for _ in range(1):
             if ti.static(local):
                 thermostat.prepare(dt, bath)
-
-    @ti.func
-    def bits_of(square):
-        """Bits of a number that is not negative: in the order of such numbers."""
-        return ti.bit_cast(ti.cast(square * ROUNDED, ti.f32), ti.i32)
-
-    @ti.func
-    def raise_to(which: ti.template(), square, words: ti.template()):
-        """Raise a word to the bits of a square; a maximum has no order."""
-        bits = bits_of(square)
-        if bits > words[which]:
-            ti.atomic_max(words[which], bits)
 
     @ti.func
     def drifted(i, atom, n, v, step, dt, atoms: ti.template(), bath: ti.template()):
@@ -162,18 +131,20 @@ def shared_kernels(real: Any, coupling: Coupling, near_list: bool, backend: str)
         return move, new
 
     @ti.func
-    def met(count, shared: ti.template(), control: ti.template()):
-        """What this process says at the end of its messages, of a step that is the `count`th so far."""
-        what = ti.Vector([ti.cast(LISTS * shared.words[FAR], real), ti.cast(-1, real), ti.cast(0, real)])
+    def met(limit, shared: ti.template(), control: ti.template()):
+        """What this process says at the end of its messages, of a step."""
+        flags = (
+            LISTS * shared.words[FAR] + NEEDS_HOST * shared.words[HOST] + NEEDS_CHOICE * shared.words[CHOOSE]
+        )
         done = shared.words[DONE]
-        if done < count:
+        if done < limit:
             if control[Control.rebuild] == 0:
-                done = count
+                done += 1
             else:
-                what[0] += ti.cast(WAITS, real)
+                flags += WAITS
+        what = ti.Vector([ti.cast(flags, real), ti.cast(-1, real), ti.cast(done, real)])
         if shared.words[BLOWN] != NONE:
             what[1] = ti.cast(shared.words[BLOWN], real)
-        what[2] = ti.cast(done, real)
         return what
 
     @ti.func
@@ -189,7 +160,7 @@ def shared_kernels(real: Any, coupling: Coupling, near_list: bool, backend: str)
                 far = note(i, n, gone2, near2, sort, control)
         return far
 
-    count_of = Number("i32", "number of this step since all processes made lists, from 1 on")
+    limit_of = Number("i32", "DONE with which no step is done any more")
 
     @kernel(
         types,
@@ -200,32 +171,37 @@ def shared_kernels(real: Any, coupling: Coupling, near_list: bool, backend: str)
         bath=coupling.arrays if local else None,
         sort=None if near_list else LOOKED_AT,
         far=Farthest,
-        kicks=Number("i32", "1 in the first step of a run, else 2"),
-        count=count_of,
-        step=Number("i64", "number of this step"),
+        first=Number("i32", "DONE when this run began"),
+        limit=limit_of,
+        step=Number("i64", "number of the step that is done where DONE is 0"),
         dt=dt_of,
     )  # fmt: skip
-    def begin(atoms, shared, places, control, bath, sort, far, kicks, count, step, dt):
+    def begin(atoms, shared, places, control, bath, sort, far, first, limit, step, dt):
         """Half kicks and drift of own atoms, unless something holds them, or they have done this step."""
         for i in range(atoms.n):
             atom = shared.owned[i]
-            if atom >= 0 and control[Control.rebuild] == 0 and shared.words[DONE] < count:
+            done = shared.words[DONE]
+            if atom >= 0 and control[Control.rebuild] == 0 and done < limit:
                 kick = (0.5 * dt * atoms.inverse_mass[i]) * atoms.force[i]
                 v = atoms.vel[i] + kick
-                if kicks == 2:
+                if done != first:
                     v += kick
-                move, new = drifted(i, atom, atoms.n, v, step, dt, atoms, bath)
+                move, new = drifted(i, atom, atoms.n, v, step + done, dt, atoms, bath)
                 x = atoms.pos[i] + move
                 atoms.vel[i] = new
                 atoms.pos[i] = x
                 gone = x - places.built_at[i]
                 move2 = move.dot(move)
-                if not (gone.dot(gone) <= far.of_lists2 and move2 <= far.of_step2):
+                left2 = ti.cast(ti.bit_cast(shared.words[LEFT], ti.f32), real)
+                if not gone.dot(gone) <= ti.min(far.of_lists2, left2):
                     shared.words[FAR] = 1
+                if not move2 <= far.of_step2:
+                    shared.words[FAR] = 1
+                    shared.words[HOST] = 1
                 if goes_far(i, atoms.n, x, far.near2, sort, places.listed_at, control) == 1:
                     shared.words[FAR] = 1
                 if ti.static(not near_list):
-                    raise_to(FASTEST, move2, shared.words)
+                    words_of.raise_to(FASTEST, move2, shared.words)
                 if not move2 <= far.most_step2:
                     ti.atomic_min(shared.words[BLOWN], atom)
         for k in range(shared.n_sent):
@@ -233,7 +209,7 @@ def shared_kernels(real: Any, coupling: Coupling, near_list: bool, backend: str)
             if here >= 0:
                 shared.sent[k] = atoms.pos[places.sorted_of[here]]
             else:
-                shared.sent[k] = met(count, shared, control)
+                shared.sent[k] = met(limit, shared, control)
 
     @kernel(
         types,
@@ -245,18 +221,18 @@ def shared_kernels(real: Any, coupling: Coupling, near_list: bool, backend: str)
         control=CONTROL,
         sort=None if near_list else LOOKED_AT,
         far=Farthest.only("near2"),
-        count=count_of,
+        limit=limit_of,
     )  # fmt: skip
-    def take(atoms, shared, places, control, sort, far, count):
+    def take(atoms, shared, places, control, sort, far, limit):
         """Take the positions of atoms of other processes, once all processes have done the same steps.
 
         If one process has set a flag, all processes wait. Atoms that have gone too far for the near list
         outdate it. A list that all make is outdated by FAR.
         """
         for _ in range(1):
-            own = met(count, shared, control)
+            own = met(limit, shared, control)
             shared.words[DONE] = ti.cast(own[2], ti.i32)
-            least, most = NONE, 0
+            least, most, flags, blown = NONE, 0, 0, 0
             for p in range(shared.processes):
                 what = own
                 if p != shared.rank:
@@ -264,9 +240,15 @@ def shared_kernels(real: Any, coupling: Coupling, near_list: bool, backend: str)
                 shared.told[p] = what
                 done = ti.cast(what[2], ti.i32)
                 least, most = ti.min(least, done), ti.max(most, done)
-                if what[0] != 0.0 or what[1] >= 0.0:
-                    control[Control.rebuild] = 1
+                flags |= ti.cast(what[0], ti.i32)
+                if what[1] >= 0.0:
+                    blown = 1
+            if flags & HOLDS != 0 or blown == 1:
+                control[Control.rebuild] = 1
             shared.words[ALIKE] = ti.cast(least == most, ti.i32)
+            shared.words[RENEW] = 0
+            if flags & (LISTS | NEEDS_HOST | NEEDS_CHOICE) == LISTS and blown == 0 and least == most:
+                shared.words[RENEW] = 1
         for k in range(shared.n_received):
             here = shared.received_of[k]
             if here >= 0 and shared.words[ALIKE] == 1:
@@ -306,12 +288,13 @@ def shared_kernels(real: Any, coupling: Coupling, near_list: bool, backend: str)
         Maxima begin a little below what they will be: else all threads would raise them at a time.
         """
         for _ in range(1):
-            shared.words[DONE] = 0
-            shared.words[FAR] = 0
+            for k in ti.static((DONE, FAR, RENEW, BUILDS, LAST, HOST, CHOOSE)):
+                shared.words[k] = 0
             shared.words[BLOWN] = NONE
-            shared.words[GONE] = bits_of(least2)
+            shared.words[GONE] = words_of.bits_of(least2)
             shared.words[PACE] = shared.words[FASTEST]
-            shared.words[FASTEST] = bits_of(SLOWER * ti.bit_cast(shared.words[FASTEST], ti.f32))
+            shared.words[FASTEST] = slower(shared.words[FASTEST])
+            shared.words[LEFT] = INFINITE
         for i in range(atoms.n):
             here = shared.slot[atoms.ident[i]]
             if here >= shared.first and here < shared.last:
@@ -321,7 +304,7 @@ def shared_kernels(real: Any, coupling: Coupling, near_list: bool, backend: str)
                     shared.chosen[at] = x
                 else:
                     away = x - shared.chosen[at]
-                    raise_to(GONE, away.dot(away), shared.words)
+                    words_of.raise_to(GONE, away.dot(away), shared.words)
 
     @kernel(
         types,
@@ -340,19 +323,15 @@ def shared_kernels(real: Any, coupling: Coupling, near_list: bool, backend: str)
     @kernel(
         types,
         atoms=Atoms.only("n", "ident"),
-        shared=Shared.only("slot", "number", "away", "owned", "first", "last"),
+        shared=Shared.only("slot", "number", "owned", "first", "last"),
         control=CONTROL,
-        verlet=VerletRows.only("count"),
-        needed=Number("real", "`away` up to which own atoms need the terms of an atom, angstrom"),
     )
-    def listed(atoms, shared, control, verlet, needed):
-        """Lists were made: places of own atoms; atoms whose terms nobody needs have no neighbours."""
+    def listed(atoms, shared, control):
+        """Lists were made: places of own atoms."""
         for i in range(atoms.n):
             here = atoms.ident[i]
             at = shared.slot[here]
             shared.owned[i] = shared.number[here] if at >= shared.first and at < shared.last else -1
-            if shared.away[here] > needed:
-                verlet.count[i] = 0
         for _ in range(1):
             control[Control.far_atoms] = 0
 

@@ -10,11 +10,11 @@ from listed import ALL_PBC, assert_complete, brute_force, build, decoded, scatte
 
 from taichimd.core import memory
 from taichimd.core.errors import CapacityError, StructureError
-from taichimd.core.runtime import backend
+from taichimd.core.runtime import backend, ti
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.forcefields.load import load_forcefield
 from taichimd.neighbours import rows
-from taichimd.neighbours.verlet_list import MAX_IMAGES
+from taichimd.neighbours.verlet_list import MAX_IMAGES, VerletList
 from taichimd.program.engine import Engine
 from taichimd.system.frame import make_frame
 
@@ -45,6 +45,20 @@ def test_any_periodic_cell(cell):
 def test_every_mix_of_periodic_directions(pbc, spread):
     positions = spread * (scattered(20, SKEWED) - 0.3 * SKEWED.sum(axis=0))
     assert_complete(positions, SKEWED, pbc, 4.3)
+
+
+def test_only_atoms_near_a_slab_get_rows():
+    x, pbc = scattered(40, SKEWED), [True] * 3
+    every, state = build(x, SKEWED, pbc, 4.1)
+    expected = decoded(every.entries, every.count, every, state)
+    away = np.linspace(-1.0, 3.0, 40)
+    lists, distances = VerletList(state), ti.ndarray(ti.f64, 40)
+    distances.from_numpy(away)
+    lists.give_rows_near(distances)
+    lists.sort.needed = 1.0
+    build(x, SKEWED, pbc, 4.1, lists, state)
+    for atom, row in enumerate(decoded(lists.entries, lists.count, lists, state)):
+        assert sorted(row) == (sorted(expected[atom]) if away[atom] <= 1.0 else [])
 
 
 @pytest.mark.parametrize("cell", [np.eye(3) * 3.0, SKEWED * 0.6])

@@ -124,6 +124,7 @@ def main(out, cases):
                 kept[f"{case} {processes.size} {name}"] = value
             kept[f"{case} {processes.size} choices"] = engine.choices
             kept[f"{case} {processes.size} builds"] = engine.builds
+            kept[f"{case} {processes.size} host builds"] = engine.statistics()["host_builds"]
             kept[f"{case} {processes.size} near list"] = engine._device.lists.near_list
             parallel_engine.Choice = choice
     told = []

@@ -5,7 +5,8 @@
 A case is a system and a number of atoms in million, in order of importance. `argon` and `tersoff` are those
 of `benchmarks.large`: they run on all GPUs, beside a small system of the same energy. One group of processes
 does all other cases. The file is written after each number of processes. If a case takes longer than
-`--limit`, or a process ends, a new group does the cases that are left.
+`--limit`, or a process ends, a new group does the cases that are left. `phases` has the times of the phases
+of a step in each process, of a run after the timed runs.
 """
 
 import json

@@ -51,7 +51,7 @@ class BinFunctions:
         ground_of: the `Ground` of an atom. corner: vector to a cell of the lattice. home_of: along each axis,
             the number of a bin.
         fold: stores a position to compare. folded_at: reads it. mark_of: whether its atom has left the cell,
-            in the last bit.
+            in the last bit. gets_row: whether an atom gets a row.
         image_code: code of an image. entry_of: entry of a row. take: notes the length of a row.
     """
 
@@ -61,6 +61,7 @@ class BinFunctions:
     fold: DeviceFunction
     folded_at: DeviceFunction
     mark_of: DeviceFunction
+    gets_row: DeviceFunction
     image_code: DeviceFunction
     entry_of: DeviceFunction
     take: DeviceFunction
@@ -147,6 +148,14 @@ def bin_functions(how: Search) -> BinFunctions:
         return ti.cast(ti.bit_cast(x[2], bits), ti.i32)
 
     @ti.func
+    def gets_row(i, ident: ti.template(), sort: ti.template()):
+        """Whether an atom gets a row; else its row is empty."""
+        yes = True
+        if ti.static(how.some_rows):
+            yes = sort.away[ident[i]] <= sort.needed
+        return yes
+
+    @ti.func
     def image_code(image, most_image, ground: ti.template()):
         """Linear code of an image, 0 for none; lists hold it modulo 2^shift_bits.
 
@@ -181,4 +190,6 @@ def bin_functions(how: Search) -> BinFunctions:
         if found > control[Control.longest_row]:
             ti.atomic_max(control[Control.longest_row], found)
 
-    return BinFunctions(ground_of, corner, home_of, fold, folded_at, mark_of, image_code, entry_of, take)
+    return BinFunctions(
+        ground_of, corner, home_of, fold, folded_at, mark_of, gets_row, image_code, entry_of, take
+    )

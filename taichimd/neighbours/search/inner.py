@@ -5,24 +5,24 @@ registers, so that many warps hide each other's waits for memory. Other atoms ar
 search for all (`staged`). Rows go to memory through staged writes (`staged_writes`).
 """
 
-from typing import Any
-
 from taichimd.core.runtime import DeviceFunction, ti
 from taichimd.core.warps import shuffle
 from taichimd.neighbours.masks import WORD, how_many_below, lowest, without_lowest
 from taichimd.neighbours.rows import CHUNK, CHUNKED, WARP, some, those
 from taichimd.neighbours.search.bins import LEFT, BinFunctions, Row
 from taichimd.neighbours.search.staged_writes import BLOCK, RING, Outbox, put, send
+from taichimd.neighbours.sorted_atoms import Search
 
 
-def inner_search(bins: BinFunctions, near_in_word: DeviceFunction, real: Any) -> DeviceFunction:
+def inner_search(bins: BinFunctions, near_in_word: DeviceFunction, how: Search) -> DeviceFunction:
     """Device function that holds its own loop; before it, LEFT is 0.
 
     Args:
         bins: functions of bins and images.
         near_in_word: see `words`.
-        real: ti.f64 or ti.f32, of the positions that are compared.
+        how: the search is compiled.
     """
+    real, some_rows = how.real, how.some_rows
 
     @ti.func
     def has_left(base, hits, n, folded: ti.template()):
@@ -115,7 +115,14 @@ def inner_search(bins: BinFunctions, near_in_word: DeviceFunction, real: Any) ->
                 i=i, n=of_all, width=room, shift_bits=code_bits, entries=rows.entries, control=control,
                 ident=ident, radius2=radius2, bins=all_bins, reach=far, sort=sort, box=Outbox(ring, thread, i)
             )  # fmt: skip
-            found = search_row(thread < n, row)
+            found = 0
+            searches = thread < n and bins.gets_row(i, ident, sort)
+            if ti.static(not some_rows):
+                found = search_row(searches, row)
+            elif some(searches):
+                found = search_row(searches, row)
+                if not searches:
+                    found = 0
             if found >= 0:
                 bins.take(i, found, rows.count, control)
             leave(i, found < 0 and thread < n, thread, sort)

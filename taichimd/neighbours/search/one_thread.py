@@ -67,7 +67,9 @@ def one_thread_search(bins: BinFunctions, how: Search, layout: int) -> DeviceFun
                 control=control, ident=ident, radius2=radius2, bins=own_bins, reach=reach, periodic=periodic,
                 most_image=most_image, ground=ground, sort=sort
             )  # fmt: skip
-            found, _ = search_row(True, row)
+            found = 0
+            if bins.gets_row(i, ident, sort):
+                found, _ = search_row(True, row)
             bins.take(i, found, rows.count, control)
 
     return search_all

@@ -69,7 +69,7 @@ def shared_search(bins: BinFunctions, how: Search, layout: int) -> DeviceFunctio
                 control=control, ident=ident, radius2=radius2, bins=own_bins, reach=reach, periodic=periodic,
                 most_image=most_image, ground=ground, sort=sort
             )  # fmt: skip
-            found, _ = search_row(does, row)
+            found, _ = search_row(does and bins.gets_row(i, ident, sort), row)
             if does and thread % CHUNK == 0:
                 bins.take(i, found, rows.count, control)
 

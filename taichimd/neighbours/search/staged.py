@@ -46,7 +46,7 @@ def staged_search(bins: BinFunctions, how: Search) -> DeviceFunction:
         return found, written
 
     search_row = row_function(bins, how, visit, by_warps=True)
-    search_inside = inner_search(bins, near_in_word, how.real)
+    search_inside = inner_search(bins, near_in_word, how)
 
     @ti.func
     def search_all(
