@@ -172,7 +172,7 @@ class _Vector:
 
     @staticmethod
     def zero(dtype, *shape):
-        return np.zeros(shape)
+        return np.zeros(shape, int if dtype is int else float)
 
 
 class _Matrix(_Vector):
@@ -192,7 +192,7 @@ def _runtime(name):
         bit_shr=lambda value, places: (int(value) & 0xFFFFFFFF) >> int(places),
         select=lambda condition, yes, no: yes if condition else no,
         min=_of_each(min, np.minimum), max=_of_each(max, np.maximum), sqrt=np.sqrt, floor=np.floor, abs=abs,
-        i32=int, i64=int, f64=float, u32=lambda value: int(value) & 0xFFFFFFFF,
+        i32=int, i64=int, f64=float, f32=np.float32, u32=lambda value: int(value) & 0xFFFFFFFF,
         Vector=_Vector, Matrix=_Matrix,
         atomic_add=_atomic_add, threads=_threads, copied=copy.copy,
         math=types.SimpleNamespace(popcnt=lambda mask: bin(int(mask) & 0xFFFFFFFF).count("1")),

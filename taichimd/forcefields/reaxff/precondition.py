@@ -16,9 +16,10 @@ from typing import Any
 
 from taichimd.core.arguments import ArrayField, Bundle, Number
 from taichimd.core.runtime import DeviceFunction, computed_in, ti
+from taichimd.forcefields.reaxff.shared_factors import SHARE, shared_factor_row
 from taichimd.forcefields.reaxff.taper import coulomb_value
 from taichimd.neighbours.entries import insert, straight_vector_to
-from taichimd.neighbours.rows import slot
+from taichimd.neighbours.rows import slot, some, whole_warps
 
 MAX_CLOSE = 24
 """Close atoms of one atom that there is room for."""
@@ -26,6 +27,8 @@ SIZE = 12
 """Largest matrix that is factorised: that of the first close atoms with smaller numbers, and of the atom."""
 LEAST = 0.01
 """Smallest fraction of a diagonal element after factorisation. Below it the row is the diagonal alone."""
+AHEAD = 4
+"""Close atoms that a thread of a GPU reads together."""
 
 
 class Close(Bundle):
@@ -56,14 +59,17 @@ class FactorFunctions:
     row: DeviceFunction
 
 
-def factor_functions(n_kinds: int, layout: int, status: DeviceFunction) -> FactorFunctions:
+def factor_functions(n_kinds: int, layout: int, status: DeviceFunction, many: int = 1) -> FactorFunctions:
     """Device functions `put` of an entry, and `factorise` and `apply`, which have their own loops over atoms.
 
     Args:
         n_kinds: species.
         layout: of the rows of close atoms.
         status: device function, the status of the solve of an atom (`batched`).
+        many: threads that share a row of the matrix.
     """
+    shared = many > 1
+    shared_row = shared_factor_row(n_kinds, layout, SIZE, MAX_CLOSE, LEAST) if shared else None
 
     @ti.func
     def put(i, place, entry, n, close: ti.template()):
@@ -156,10 +162,11 @@ def factor_functions(n_kinds: int, layout: int, status: DeviceFunction) -> Facto
                     close.factors[slot(i, slots[a], n, MAX_CLOSE, layout)] = value
 
     @ti.func
-    def mirror_row(i, shift_bits, atoms: ti.template(), close: ti.template()):
-        """G_ji, from row j, into the slots of atoms with larger numbers."""
+    def mirror_row(i, lane, shift_bits, atoms: ti.template(), close: ti.template()):
+        """G_ji, from row j, into the slots of atoms with larger numbers, of each `many`-th slot."""
         n, ident = atoms.n, atoms.ident[i]
-        for s in range(usable(i, close)):
+        for step in range((usable(i, close) - lane + many - 1) // many):
+            s = lane + many * step
             j = atom_at(i, s, n, shift_bits, close)
             if atoms.ident[j] > ident:
                 value = 0.0
@@ -173,24 +180,44 @@ def factor_functions(n_kinds: int, layout: int, status: DeviceFunction) -> Facto
 
     @computed_in(ti.f64)
     def factorise(shifts: ti.template(), g: ti.template()):
-        for i in range(g.atoms.n):
-            if status(i, g) == 0:
-                put_in_order(i, g.atoms.n, g.matrix.shift_bits, g.atoms.ident, g.close)
-        for i in range(g.atoms.n):
-            if status(i, g) == 0:
-                factor_row(i, g.matrix.shift_bits, g.atoms, shifts, g.close, g.screening, g.elements)
-        for i in range(g.atoms.n):
-            if status(i, g) == 0:
-                mirror_row(i, g.matrix.shift_bits, g.atoms, g.close)
+        if ti.static(shared):
+            for thread in range(whole_warps(g.atoms.n * SHARE)):
+                i = ti.min(thread // SHARE, g.atoms.n - 1)
+                does = thread < g.atoms.n * SHARE and status(i, g) == 0
+                if some(does):
+                    shared_row(i, thread, does, shifts, g)
+        else:
+            for i in range(g.atoms.n):
+                if status(i, g) == 0:
+                    put_in_order(i, g.atoms.n, g.matrix.shift_bits, g.atoms.ident, g.close)
+                    factor_row(i, g.matrix.shift_bits, g.atoms, shifts, g.close, g.screening, g.elements)
+        for part in range(g.atoms.n * many):
+            if status(part // many, g) == 0:
+                mirror_row(part // many, part % many, g.matrix.shift_bits, g.atoms, g.close)
 
     @ti.func
     def product(i, smaller, shift_bits, atoms: ti.template(), close: ti.template(), x: ti.template()):
         """Row i of G (smaller: 1) or of its transpose (0) times both columns of x."""
         total = close.diagonal[i] * x[i]
-        for s in range(usable(i, close)):
-            j = atom_at(i, s, atoms.n, shift_bits, close)
-            if (atoms.ident[j] < atoms.ident[i]) == (smaller == 1):
-                total += close.factors[slot(i, s, atoms.n, MAX_CLOSE, layout)] * x[j]
+        n, count = atoms.n, usable(i, close)
+        if ti.static(shared):
+            # Entries are read together: a GPU waits once for all of them.
+            for group in range((count + AHEAD - 1) // AHEAD):
+                places = [
+                    slot(i, ti.min(AHEAD * group + k, count - 1), n, MAX_CLOSE, layout)
+                    for k in ti.static(range(AHEAD))
+                ]
+                read = [close.entries[place] >> shift_bits for place in ti.static(places)]
+                parts = [close.factors[places[k]] * x[read[k]] for k in ti.static(range(AHEAD))]
+                for k in ti.static(range(AHEAD)):
+                    if AHEAD * group + k < count:
+                        if (atoms.ident[read[k]] < atoms.ident[i]) == (smaller == 1):
+                            total += parts[k]
+        else:
+            for s in range(count):
+                j = atom_at(i, s, n, shift_bits, close)
+                if (atoms.ident[j] < atoms.ident[i]) == (smaller == 1):
+                    total += close.factors[slot(i, s, n, MAX_CLOSE, layout)] * x[j]
         return total
 
     @computed_in(ti.f64)

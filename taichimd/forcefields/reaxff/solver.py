@@ -111,7 +111,7 @@ def solver_kernels(
     types = types_with_pairs(types_of(real), stored)
     whose, kind_of = whose_functions(batch, chunk_size(backend)), kind_function(batch)
     status, layout = whose.status, row_layout(backend)
-    close_to = factor_functions(n_kinds, body_layout(backend), status)
+    close_to = factor_functions(n_kinds, body_layout(backend), status, threads_of_row(layout))
     matrix_of = matrix_functions(stored, n_kinds, layout, near_layout, close_to.put, status)
     shared = matrix_of.threads > 1
     history, first_of = (Auxiliary, auxiliary_guess) if extended else (Past, guess)

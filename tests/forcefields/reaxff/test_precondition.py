@@ -1,7 +1,10 @@
 """The factorised approximate inverse: rows against dense solves, its transpose, crowded atoms."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+import warps
 from reaxff_systems import CUTOFF, ETA, GAMMA, Bench, box, dense_charges, taper, vectors
 
 from taichimd.forcefields.reaxff.charges import CLOSE
@@ -9,6 +12,8 @@ from taichimd.forcefields.reaxff.options import COUPLING
 from taichimd.forcefields.reaxff.precondition import MAX_CLOSE, SIZE
 
 pytestmark = pytest.mark.once
+
+shared, shared_rows = warps.emulated("forcefields.reaxff.precondition", "neighbours.rows")
 
 
 def factors(bench):
@@ -83,3 +88,42 @@ def test_it_saves_half_of_the_iterations():
         return bench.charges.statistics().iterations
 
     assert iterations(CLOSE) <= 0.5 * iterations(0.0)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("crowded", [False, True])
+def test_threads_of_a_warp_compute_the_bits_of_one_thread(crowded):
+    """Sixteen threads for an atom sort its close atoms and factorise their matrix; eight mirror the rows."""
+    bench = Bench(box(21, 4.4, apart=0.7) if crowded else box(15, 6.0))
+    bench.charges_of()
+    close, state, n = bench.charges.close, bench.state, bench.state.n
+    expected = {name: getattr(close, name).to_numpy() for name in ("entries", "factors", "diagonal")}
+    count, rng = close.count.to_numpy(), np.random.default_rng(1)
+    assert (count > MAX_CLOSE).any() == crowded
+    entries = expected["entries"].copy().reshape(n, MAX_CLOSE)
+    for i in range(n):
+        if count[i] <= MAX_CLOSE:
+            entries[i, : count[i]] = rng.permutation(entries[i, : count[i]])
+    found = SimpleNamespace(
+        count=count, entries=entries.ravel(), factors=np.full(MAX_CLOSE * n, np.nan), diagonal=np.zeros(n)
+    )
+    screening = bench.charges.screening
+    g = SimpleNamespace(
+        atoms=SimpleNamespace(
+            n=n, pos=state.pos.to_numpy(), kind=state.kind.to_numpy(), ident=state.ident.to_numpy()
+        ),
+        matrix=SimpleNamespace(shift_bits=bench.bits),
+        close=found,
+        elements=bench.charges.elements.to_numpy(),
+        screening=SimpleNamespace(
+            lower=screening.lower, inverse_width=screening.inverse_width, coupling=screening.coupling,
+            inverse_gamma3=screening.inverse_gamma3.to_numpy(),
+        ),
+    )  # fmt: skip
+    functions = shared.factor_functions(2, shared_rows.ATOM_MAJOR, lambda i, g: 0, many=8)
+    warps.run(functions.factorise, bench.shifts.to_numpy(), g)
+    used = np.arange(MAX_CLOSE) < np.where(count > MAX_CLOSE, 0, count)[:, None]
+    for name in ("entries", "factors"):
+        one, other = (values.reshape(n, MAX_CLOSE)[used] for values in (vars(found)[name], expected[name]))
+        np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(found.diagonal, expected["diagonal"])
