@@ -16,6 +16,7 @@ from typing import Any
 from taichimd.core.math import exp, log, power
 from taichimd.core.runtime import ti
 from taichimd.enumerate.queued import goes
+from taichimd.enumerate.row_sums import threads_of_row
 from taichimd.forcefields.reaxff.arrays import (
     GO,
     HELD,
@@ -25,10 +26,11 @@ from taichimd.forcefields.reaxff.arrays import (
     bond_functions,
     put_vector,
 )
+from taichimd.forcefields.reaxff.bond_search import bond_search_functions
 from taichimd.forcefields.reaxff.tables import N_ATOM, N_PAIR, G, OfAtom, OfPair
 from taichimd.neighbours.control import Control
-from taichimd.neighbours.entries import insert, vector_to
-from taichimd.neighbours.rows import body_layout, row_layout, slot
+from taichimd.neighbours.entries import vector_to
+from taichimd.neighbours.rows import row_layout, whole_warps
 
 LEAST = 1e-10
 """Smaller bond orders are 0."""
@@ -37,8 +39,9 @@ LEAST = 1e-10
 @cache
 def bond_orders_function(backend: str, n_kinds: int) -> Any:
     """Device function `bonds`: rows of half-bonds, bond orders, and what each atom makes of their sum."""
-    layout, of_bonds = row_layout(backend), body_layout(backend)
     place, owner = bond_functions(backend)
+    search, many = bond_search_functions(backend, n_kinds), threads_of_row(row_layout(backend))
+    shared = many > 1
 
     @ti.func
     def part(r, radius, factor, exponent):
@@ -59,6 +62,44 @@ def bond_orders_function(backend: str, n_kinds: int) -> Any:
         return (1.0 + cut) * s, p, pp, (1.0 + cut) * ds, dp, dpp
 
     @ti.func
+    def found_bonds(
+        i, candidates, atoms: ti.template(), verlet: ti.template(), bonds: ti.template(),
+        tables: ti.template()
+    ):  # fmt: skip
+        """Half-bonds of the candidates of atom i, and what the atom makes of the sum of their orders."""
+        n, width, m, shift_bits = atoms.n, bonds.width, bonds.places, verlet.shift_bits
+        x, a = atoms.pos[i], atoms.kind[i]
+        cut, total, found = tables.general[G.bo_cut], 0.0, 0
+        for s in range(candidates):
+            entry = bonds.partner[place(i, s, n, width)]
+            d = vector_to(entry, shift_bits, x, atoms.pos, verlet.shifts)
+            r = ti.sqrt(d.dot(d))
+            q = (a * n_kinds + atoms.kind[entry >> shift_bits]) * N_PAIR
+            s0, p0, pp0, ds, dp, dpp = raw(r, q, cut, tables.pair)
+            order = s0 + p0 + pp0
+            if order >= cut:
+                order -= cut
+                total += order
+                t = place(i, found, n, width)
+                bonds.partner[t] = entry
+                put_vector(d, H.DX, t, m, bonds.half)
+                bonds.half[H.R * m + t] = r
+                bonds.half[H.RAW * m + t] = order
+                bonds.half[H.RAW_P * m + t] = p0
+                bonds.half[H.RAW_PP * m + t] = pp0
+                bonds.half[H.SLOPE * m + t] = ds + dp + dpp
+                bonds.half[H.SLOPE_P * m + t] = dp
+                bonds.half[H.SLOPE_PP * m + t] = dpp
+                found += 1
+        bonds.count[i] = found
+        g1, g2 = tables.general[G.p_boc1], tables.general[G.p_boc2]
+        delta = total - tables.atom[a * N_ATOM + OfAtom.Val]
+        bonds.atom[A.DELTA * n + i] = delta
+        bonds.atom[A.DELTA_BOC * n + i] = total - tables.atom[a * N_ATOM + OfAtom.Val_boc]
+        bonds.atom[A.F2_PART * n + i] = exp(-g1 * delta)
+        bonds.atom[A.F3_PART * n + i] = exp(-g2 * delta)
+
+    @ti.func
     def bond_orders(
         atoms: ti.template(), verlet: ti.template(), near: ti.template(), bonds: ti.template(),
         tables: ti.template(), control: ti.template(), status: ti.template(), when, group
@@ -69,61 +110,18 @@ def bond_orders_function(backend: str, n_kinds: int) -> Any:
             if status[GO] == 1:
                 # Else it is what the host has to make room for.
                 status[MAX_BONDS] = 0
-        for i in range(atoms.n):
-            n, width, m, shift_bits = atoms.n, bonds.width, bonds.places, verlet.shift_bits
-            if status[GO] == 1:
-                x, a, candidates = atoms.pos[i], atoms.kind[i], 0
-                # Candidates in the order of the user's numbers and images, whatever that of the near list.
-                for s in range(near.count[i]):
-                    entry = near.entries[slot(i, s, n, near.width, layout)]
-                    d = vector_to(entry, shift_bits, x, atoms.pos, verlet.shifts)
-                    q = (a * n_kinds + atoms.kind[entry >> shift_bits]) * N_PAIR
-                    reach = tables.pair[q + OfPair.reach]
-                    if d.dot(d) <= reach * reach:
-                        if candidates < width:
-                            insert(
-                                i,
-                                candidates,
-                                entry,
-                                n,
-                                width,
-                                shift_bits,
-                                atoms.ident,
-                                bonds.partner,
-                                of_bonds,
-                            )
-                        candidates += 1
-                cut, total, found = tables.general[G.bo_cut], 0.0, 0
-                for s in range(ti.min(candidates, width)):
-                    entry = bonds.partner[place(i, s, n, width)]
-                    d = vector_to(entry, shift_bits, x, atoms.pos, verlet.shifts)
-                    r = ti.sqrt(d.dot(d))
-                    q = (a * n_kinds + atoms.kind[entry >> shift_bits]) * N_PAIR
-                    s0, p0, pp0, ds, dp, dpp = raw(r, q, cut, tables.pair)
-                    order = s0 + p0 + pp0
-                    if order >= cut:
-                        order -= cut
-                        total += order
-                        t = place(i, found, n, width)
-                        bonds.partner[t] = entry
-                        put_vector(d, H.DX, t, m, bonds.half)
-                        bonds.half[H.R * m + t] = r
-                        bonds.half[H.RAW * m + t] = order
-                        bonds.half[H.RAW_P * m + t] = p0
-                        bonds.half[H.RAW_PP * m + t] = pp0
-                        bonds.half[H.SLOPE * m + t] = ds + dp + dpp
-                        bonds.half[H.SLOPE_P * m + t] = dp
-                        bonds.half[H.SLOPE_PP * m + t] = dpp
-                        found += 1
-                bonds.count[i] = found
+        for thread in range(whole_warps(atoms.n * many) if ti.static(shared) else atoms.n):
+            i = ti.min(thread // many, atoms.n - 1)
+            does, candidates = thread < atoms.n * many and status[GO] == 1, 0
+            if ti.static(shared):
+                candidates = search.shared(i, thread, does, atoms, verlet, near, bonds, tables)
+            else:
+                if does:
+                    candidates = search.alone(i, atoms, verlet, near, bonds, tables)
+            if does and thread % many == 0:
                 if candidates > status[MAX_BONDS]:
                     ti.atomic_max(status[MAX_BONDS], candidates)
-                g1, g2 = tables.general[G.p_boc1], tables.general[G.p_boc2]
-                delta = total - tables.atom[a * N_ATOM + OfAtom.Val]
-                bonds.atom[A.DELTA * n + i] = delta
-                bonds.atom[A.DELTA_BOC * n + i] = total - tables.atom[a * N_ATOM + OfAtom.Val_boc]
-                bonds.atom[A.F2_PART * n + i] = exp(-g1 * delta)
-                bonds.atom[A.F3_PART * n + i] = exp(-g2 * delta)
+                found_bonds(i, ti.min(candidates, bonds.width), atoms, verlet, bonds, tables)
         for _ in range(1):
             if status[GO] == 1 and status[MAX_BONDS] > bonds.width:
                 # The host grows the rows, and the step is done again.
