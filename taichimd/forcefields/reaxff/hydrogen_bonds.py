@@ -5,8 +5,8 @@
 Chenoweth, van Duin, Goddard, J. Phys. Chem. A 112, 1040 (2008), equation 18, for r_Hk up to 7.5 angstrom and
 BO_iH from 0.01 on. The acceptor may be an image of the donor, but not the donor itself. A thread has an atom
 H and visits acceptors in the near list, for one bond to a donor after the other; on a GPU a warp shares the
-atom: so there are warps enough to hide the wait for memory, and no warp without an atom. A second loop visits
-the same bonds from their acceptors, for the force on these. Sums have the same bits in any order
+atom: so there are warps enough to hide the wait for memory, and no warp without an atom. The thread of an
+acceptor visits the same bonds, for the force on the acceptor. Sums have the same bits in any order
 (`enumerate.row_sums`).
 """
 
@@ -65,11 +65,7 @@ def hydrogen_bonds_function(backend: str, n_kinds: int, energies: bool, virials:
         donor = bonds.partner[t]
         order = bonds.half[H.BO * m + t]
         a = atoms.kind[donor >> shift_bits]
-        if (
-            order >= LEAST_ORDER
-            and tables.atom[atoms.kind[h] * N_ATOM + OfAtom.hb] == HYDROGEN
-            and tables.atom[a * N_ATOM + OfAtom.hb] == OTHER
-        ):
+        if order >= LEAST_ORDER and tables.atom[a * N_ATOM + OfAtom.hb] == OTHER:
             d = vector(H.DX, t, m, bonds.half)
             pair = first_row + (a * n_kinds + atoms.kind[h]) * n_kinds
             for step in range((near.count[h] - lane + many - 1) // many):
@@ -116,12 +112,14 @@ def hydrogen_bonds_function(backend: str, n_kinds: int, energies: bool, virials:
 
     @ti.func
     def of_hydrogen(h, lane, g: ti.template()):
-        """Bonds of atom h to donors."""
-        m = g.bonds.places
+        """Bonds of atom h to donors; of other atoms than hydrogen the sums are 0."""
+        m, total = g.bonds.places, ti.Vector.zero(ti.f64, 8)
         for s in range(g.bonds.count[h]):
-            t, sums = place(h, s, g.atoms.n, g.bonds.width), empty_sums(8)
-            add_acceptors(sums, t, h, lane, g)
-            total = across(sums, 8, many)
+            t = place(h, s, g.atoms.n, g.bonds.width)
+            if g.tables.atom[g.atoms.kind[h] * N_ATOM + OfAtom.hb] == HYDROGEN:
+                sums = empty_sums(8)
+                add_acceptors(sums, t, h, lane, g)
+                total = across(sums, 8, many)
             if lane == 0:
                 g.bonds.half[H.CB * m + t] += total[0]
                 for c in ti.static(range(3)):
@@ -146,12 +144,11 @@ def hydrogen_bonds_function(backend: str, n_kinds: int, energies: bool, virials:
 
     @ti.func
     def hydrogen_bonds(g: ti.template(), virial: ti.template()):
-        # A warp has one atom: all of its threads take the same branches around sums.
+        # A warp has one atom: all of its threads take the same branches around sums. An atom has work as a
+        # hydrogen or as an acceptor: in one loop, all warps have work at a time.
         for thread in range(g.atoms.n * many):
             if g.status[GO] == 1:
                 of_hydrogen(thread // many, thread % many, g)
-        for thread in range(g.atoms.n * many):
-            if g.status[GO] == 1:
                 of_acceptor(thread // many, thread % many, g, virial)
 
     return hydrogen_bonds
