@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from taichimd.core.runtime import DeviceFunction, computed_in, ti
 from taichimd.forcefields.reaxff.batched import FLAGS, Whose
 from taichimd.forcefields.reaxff.dots import sum_functions
+from taichimd.forcefields.reaxff.matrix import MatrixFunctions
 from taichimd.forcefields.reaxff.solve_tables import (
     ALPHA,
     ASTRAY,
@@ -96,6 +97,34 @@ def opening_functions(whose: Whose, many: int, batch: bool) -> Opening:
         return g.progress.scalars[FLAGS * whose.system(i, g) + NORM2][0]
 
     return Opening(begin_iteration, last_norm2)
+
+
+def product_function(
+    matrix_of: MatrixFunctions, whose: Whose, opening: Opening, keep: DeviceFunction
+) -> DeviceFunction:
+    """The device function (begins, x, g, going): the product of H without eta with x, with its own loop.
+
+    Args:
+        matrix_of: functions of H.
+        whose: numbers of which system.
+        opening: of an iteration, which the product begins if `begins`.
+        keep: (begins, i, found, g), what becomes of a row's product.
+    """
+    many = matrix_of.threads
+
+    @computed_in(ti.f64)
+    def multiply(begins: ti.template(), x: ti.template(), g: ti.template(), going: ti.template()):
+        for thread in range(g.threads):
+            n = g.atoms.n
+            i = ti.min(thread // many, n - 1)
+            does = thread < n * many and whose.status(i, g) == GOING
+            if ti.static(begins):
+                opening.begin_iteration(i, thread, does, g, going)
+            found = matrix_of.product(i, thread, does, n, g.matrix, x)
+            if does and thread % many == 0:
+                keep(begins, i, found, g)
+
+    return multiply
 
 
 def iteration_function(form: Form, whose: Whose, shared: bool, batch: bool, extended: bool) -> DeviceFunction:

@@ -6,7 +6,7 @@ A. Nakano, Comput. Phys. Commun. 104, 59 (1997). H is the `matrix`, M the factor
 
 from taichimd.core.runtime import computed_in, ti
 from taichimd.forcefields.reaxff.batched import Whose
-from taichimd.forcefields.reaxff.conjugate_gradients import Form, Opening
+from taichimd.forcefields.reaxff.conjugate_gradients import Form, Opening, product_function
 from taichimd.forcefields.reaxff.matrix import MatrixFunctions
 from taichimd.forcefields.reaxff.precondition import FactorFunctions
 from taichimd.forcefields.reaxff.solve_tables import GOING
@@ -24,7 +24,6 @@ def linear_form(
         opening: of an iteration.
         given: whether each atom has a chi of its own (`electronegativity`), not that of its kind.
     """
-    many = matrix_of.threads
 
     @ti.func
     def chi_of(i, g: ti.template()):
@@ -45,39 +44,43 @@ def linear_form(
         eta = diagonal(i, g)
         return -chi_of(i, g) / eta, -1.0 / eta
 
+    @ti.func
+    def start(i, product_of_guess, g: ti.template()):
+        """The residual of the guess, and no direction yet."""
+        g.v.r[i] = ti.Vector([-chi_of(i, g), -1.0]) - product_of_guess
+        g.v.p[i] = ti.Vector.zero(ti.f64, 2)
+        g.v.h[i] = ti.Vector.zero(ti.f64, 2)
+
     @computed_in(ti.f64)
-    def multiply(begins: ti.template(), g: ti.template(), going: ti.template()):
-        """Find w = H z, and begin an iteration."""
-        for thread in range(g.threads):
-            n = g.atoms.n
-            i = ti.min(thread // many, n - 1)
-            does = thread < n * many and whose.status(i, g) == GOING
-            if ti.static(begins):
-                opening.begin_iteration(i, thread, does, g, going)
-            found = matrix_of.product(i, thread, does, n, g.matrix, g.v.z)
-            if does and thread % many == 0:
-                g.v.w[i] = found + diagonal(i, g) * g.v.z[i]
+    def keep(begins: ti.template(), i, found, g: ti.template()):
+        """A row of w = H z, or of the residual of the guess z."""
+        row = found + diagonal(i, g) * g.v.z[i]
+        if ti.static(begins):
+            g.v.w[i] = row
+        else:
+            start(i, row, g)
+
+    multiply = product_function(matrix_of, whose, opening, keep)
 
     @computed_in(ti.f64)
     def first_residual(g: ti.template()):
         for i in range(g.atoms.n):
             if whose.status(i, g) == GOING:
-                g.v.r[i] = ti.Vector([-chi_of(i, g), -1.0]) - g.v.w[i]
-                g.v.p[i] = ti.Vector.zero(ti.f64, 2)
-                g.v.h[i] = ti.Vector.zero(ti.f64, 2)
+                start(i, g.v.w[i], g)
 
     @ti.func
     def open_solve(near: ti.template(), shifts: ti.template(), g: ti.template()):
         matrix_of.fill(near, shifts, g)
         close_to.factorise(shifts, g)
-        if ti.static(not matrix_of.rounded):
-            multiply(False, g, None)
-        first_residual(g)
+        if ti.static(matrix_of.rounded):
+            first_residual(g)
+        else:
+            multiply(False, g.v.z, g, None)
         close_to.apply(g)
 
     @ti.func
     def product(g: ti.template(), going: ti.template()):
-        multiply(True, g, going)
+        multiply(True, g.v.z, g, going)
 
     @ti.func
     def charge(i, net, sums, g: ti.template()):

@@ -5,11 +5,10 @@ Only the first column is used.
 
 from taichimd.core.runtime import computed_in, ti
 from taichimd.forcefields.reaxff.batched import Whose
-from taichimd.forcefields.reaxff.conjugate_gradients import Form, Opening
+from taichimd.forcefields.reaxff.conjugate_gradients import Form, Opening, product_function
 from taichimd.forcefields.reaxff.matrix import MatrixFunctions
 from taichimd.forcefields.reaxff.soft_precondition import SoftPreconditioner
 from taichimd.forcefields.reaxff.softness import SoftFunctions, power_of_two
-from taichimd.forcefields.reaxff.solve_tables import GOING
 
 
 def soft_form(
@@ -28,7 +27,6 @@ def soft_form(
         whose: numbers of which system.
         opening: of an iteration.
     """
-    many = matrix_of.threads
 
     @ti.func
     def diagonal(i, g: ti.template()):
@@ -39,31 +37,25 @@ def soft_form(
         return 0.0, 0.0
 
     @computed_in(ti.f64)
-    def multiply(begins: ti.template(), g: ti.template(), going: ti.template()):
-        """Find `inner`, H L z + z (of a guess chi + H q + z), and begin an iteration."""
-        for thread in range(g.threads):
-            n = g.atoms.n
-            i = ti.min(thread // many, n - 1)
-            does = thread < n * many and whose.status(i, g) == GOING
-            if ti.static(begins):
-                opening.begin_iteration(i, thread, does, g, going)
-            found = matrix_of.product(i, thread, does, n, g.matrix, g.soft.left)
-            if does and thread % many == 0:
-                scale = 1.0
-                if ti.static(begins):
-                    scale = power_of_two(opening.last_norm2(i, g))
-                value = found + g.elements[2 * g.atoms.kind[i] + 1] * g.soft.left[i]
-                value = value / scale + g.v.z[i]
-                if ti.static(not begins):
-                    value[0] += g.chi[i]
-                g.soft.inner[i] = value
+    def keep(begins: ti.template(), i, found, g: ti.template()):
+        """A row of `inner`, H L z + z (of a guess chi + H q + z)."""
+        scale = 1.0
+        if ti.static(begins):
+            scale = power_of_two(opening.last_norm2(i, g))
+        value = found + g.elements[2 * g.atoms.kind[i] + 1] * g.soft.left[i]
+        value = value / scale + g.v.z[i]
+        if ti.static(not begins):
+            value[0] += g.chi[i]
+        g.soft.inner[i] = value
+
+    multiply = product_function(matrix_of, whose, opening, keep)
 
     @ti.func
     def open_solve(near: ti.template(), shifts: ti.template(), g: ti.template()):
         matrix_of.fill(near, shifts, g)
         soft_of.fill(near, shifts, g)
         soft_of.left(True, g)
-        multiply(False, g, None)
+        multiply(False, g.soft.left, g, None)
         soft_of.residual(g)
         preconditioner.factorise(shifts, g)
         preconditioner.apply(g)
@@ -71,7 +63,7 @@ def soft_form(
     @ti.func
     def product(g: ti.template(), going: ti.template()):
         soft_of.left(False, g)
-        multiply(True, g, going)
+        multiply(True, g.soft.left, g, going)
         soft_of.product(g)
 
     @ti.func
