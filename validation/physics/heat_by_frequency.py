@@ -61,10 +61,10 @@ CASES: dict[str, dict[str, Any]] = {
     },
     "graphene": {
         **DRIVEN, "temperature": 300.0, "supercell": (66, 38, 1), "driving_force": 1e-5, "thickness": 3.35,
-        "every": 5, "runs": 6, "at_once": 6, "time": "600ps", "window": "250ps",
+        "every": 5, "runs": 3, "at_once": 3, "time": "400ps", "window": "150ps",
     },
     "silica": {
-        **DRIVEN, "temperature": 300.0, "driving_force": 1e-3, "direction": "xyz", "every": 6, "runs": 9,
+        **DRIVEN, "temperature": 300.0, "driving_force": 1e-3, "direction": "xyz", "every": 8, "runs": 9,
         "at_once": 9, "time": "200ps", "window": "30ps",
     },
     "stillinger-weber": {
