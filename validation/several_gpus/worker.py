@@ -132,7 +132,10 @@ def run(
     found["steps_of_phases"] = settings["steps"]
     for key in ("own_atoms", "held_atoms", "sent_vectors", "memory_bytes", "phases"):
         found[key] = [one[key] for one in figures]
-    for key in ("transport", "transport_reason", "common_builds", "choices", "outer_skin_A", "inner_skin_A"):
+    for key in (
+        "transport", "transport_reason", "common_builds", "host_builds", "choices", "outer_skin_A",
+        "inner_skin_A",
+    ):  # fmt: skip
         found[key] = figures[0][key]
     found |= {"seconds_to_start": ready - begin, "seconds": time.perf_counter() - begin}
     return found, thermo
