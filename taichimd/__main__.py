@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Sequence
 
+from taichimd.core import started
 from taichimd.core.signals import end_of, interrupted, keep_interrupts
 from taichimd.core.terminal import Streams
 
@@ -17,6 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     Args:
         arguments: without the program's name; None takes those of the process.
     """
+    started.program = arguments is None
     streams = Streams()
     code = _code_of(arguments)
     if why := streams.lost():

@@ -3,7 +3,7 @@
 import os
 import shlex
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -34,8 +34,9 @@ from taichimd.app.summary import print_stopped, print_summary
 from taichimd.app.supervised import Supervised
 from taichimd.app.trust import more_to_go_on
 from taichimd.core.errors import OutputError
+from taichimd.io.artist import draw
 from taichimd.io.checkpoint import Checkpoint
-from taichimd.io.plots import plot_run, title_of
+from taichimd.io.plots import title_of
 from taichimd.io.report import circumstances, read_report, segments, volumes, write_report
 from taichimd.io.structures import has_velocities
 from taichimd.io.thermo import read_thermo
@@ -189,18 +190,18 @@ class Run:
         rows, self.observed = observing.finish(
             self.observations, self.folder.path, title, self.job.settings.output.plot_format
         )
-        self._write_report(reason, result)
+        picture = self._write_report(reason, result)
         if self.batch is not None:
             # Half a second each: of many runs the table has a picture.
             return
         begin = time.perf_counter()
-        plot_run(self.folder.thermo, self.folder.plot, self.report)
+        picture()
         # Again, because the picture is part of what the user waits for.
-        picture = time.perf_counter() - begin
+        waited = time.perf_counter() - begin
         self.report |= self._since_enter(result)
-        self.report["wall_seconds"] += picture
+        self.report["wall_seconds"] += waited
         if "profile" in self.report:
-            self.report["profile"]["seconds"]["end"] += picture
+            self.report["profile"]["seconds"]["end"] += waited
         write_report(self.folder.report, self.report)
         rows += [("note", note) for note in after_run(self.report)]
         print_summary(self.console, self.report, self.folder, rows)
@@ -226,7 +227,8 @@ class Run:
                 self.folder.clear()
             raise
 
-    def _write_report(self, reason: str, result: RunResult | None) -> None:
+    def _write_report(self, reason: str, result: RunResult | None) -> Callable[[], None]:
+        """Write run.json; of a run that ended, begin its picture before, and return what waits for it."""
         engine, job = self.simulation.engine, self.job
         report: dict[str, Any] = {
             "exit_reason": reason,
@@ -256,12 +258,16 @@ class Run:
             **({} if self.batch is None else {"batch": self.batch}),
         }
         report["segments"] = segments(self.earlier, report)
+        picture: Callable[[], None] = _no_picture
         if result is not None:
+            if self.batch is None:
+                picture = draw(self.folder.thermo, self.folder.plot, report)
             report |= self._figures(result, report)
             report["notes"] = [*job.notes, *after_run(report)]
             report["segments"] = segments(self.earlier, report)
         write_report(self.folder.report, report)
         self.report = report
+        return picture
 
     def _exchange(self) -> dict[str, Any]:
         """What molecules were inserted and deleted."""
@@ -299,6 +305,10 @@ class Run:
         if self.job.settings.output.profile:
             figures["profile"] = profile_of(self.before, result, time.perf_counter() - self.clock)
         return figures
+
+
+def _no_picture() -> None:
+    """Wait for nothing."""
 
 
 def _equilibrate_from(job: Job) -> int | None:

@@ -8,6 +8,7 @@ import typer
 from taichimd.cli.given import look_at, look_for
 from taichimd.cli.numbers import positive
 from taichimd.cli.options import CommonNoise, Quiet, Trust, with_options
+from taichimd.core import started
 from taichimd.settings.axes import values_of
 from taichimd.settings.run import SETTINGS
 
@@ -47,6 +48,8 @@ def run(
     if not several:
         look_at(flags, SETTINGS)
         look_for(structures, flags.get("potential"))
+        if started.program:
+            _begin(flags, job_file)
 
     from taichimd.app.console import Console
     from taichimd.app.driver import run_job
@@ -69,3 +72,15 @@ def run(
         raise SettingsError("--common-noise is for several runs; give several temperatures or structures")
     one = {key: value for key, (value,) in axes.items()}
     return run_job(prepare_job({**flags, **one}, job_file, trust=trust), console)
+
+
+def _begin(flags: dict[str, Any], job_file: Path | None) -> None:
+    """Begin what takes time and needs no Python of this process, while modules load."""
+    from taichimd.core.cuda_driver import begin_context
+    from taichimd.io.artist import prepare
+
+    if not flags.get("observe"):  # whose pictures this process draws
+        prepare()
+    # Where a job file or a checkpoint may say CPU, no device is taken.
+    if flags.get("backend") in (None, "auto", "cuda") and job_file is None and not flags.get("restart"):
+        begin_context()

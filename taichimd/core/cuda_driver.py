@@ -5,6 +5,7 @@ By C names, because the Python bindings are larger than taichimd, and slower to 
 """
 
 import ctypes
+import threading
 from functools import cache
 from typing import Any
 
@@ -54,6 +55,23 @@ def device_name() -> str:
         _driver().cuDeviceGet(ctypes.byref(device), 0)
         _driver().cuDeviceGetName(name, len(name), device)
     return name.value.decode(errors="replace")
+
+
+def begin_context() -> None:
+    """Make the context of the first device in a thread; the runtime then finds it, and need not wait.
+
+    The driver's calls release Python's lock. A process that shares its machine with others does not know its
+    device yet (`core.processes`).
+    """
+    from taichimd.core.processes import of_machine
+
+    if of_machine()[1] == 1:
+        threading.Thread(target=_make_context, name="taichimd-context", daemon=True).start()
+
+
+def _make_context() -> None:
+    if driver := _driver():
+        driver.cuDevicePrimaryCtxRetain(ctypes.byref(ctypes.c_void_p()), 0)
 
 
 def free_bytes() -> int | None:

@@ -7,6 +7,8 @@ _IMPORTED = time.perf_counter()
 _LONGEST = 3600.0
 """Seconds between the start of a process and this import beyond which the system's answer is not believed."""
 _told = False
+program = False
+"""Whether this process is the program `taichimd`, which ends with its command."""
 
 
 def begin_of_command() -> float:

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from ase import Atoms
 from ase.cell import Cell
-from ase.neighborlist import neighbor_list
 
 from taichimd.core.errors import AnalysisError
 from taichimd.core.markup import facts
@@ -98,6 +97,8 @@ def bond_structure(
         )
     if not 1 <= blocks <= len(x):
         raise AnalysisError(f"{len(x)} frames make no {blocks} blocks; take fewer blocks or a longer run")
+    from ase.neighborlist import neighbor_list  # imports SciPy
+
     around = mean_neighbours(Cell(boxes[0]).complete().array, pbc, x[0], float(length))
     if around > MAX_BONDS:
         raise AnalysisError(

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 import numpy as np
 from ase.formula import Formula
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 
 def molecules(n: int, i: NDArray[np.int32], j: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -18,6 +16,9 @@ def molecules(n: int, i: NDArray[np.int32], j: NDArray[np.int32]) -> NDArray[np.
         i: (m,) one atom of each bond, from 0.
         j: (m,) the other.
     """
+    from scipy.sparse import coo_array  # with csgraph it takes a third of a second to import
+    from scipy.sparse.csgraph import connected_components
+
     bonds = coo_array((np.ones(len(i), np.int8), (i, j)), shape=(n, n))
     return connected_components(bonds, directed=False)[1]
 
@@ -42,6 +43,9 @@ def made_whole(
     shifts = np.zeros((n, 3), np.int64)
     if not periodic.any() or not len(i):
         return shifts
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import breadth_first_order, connected_components
+
     rows = np.where(periodic[:, None], cell, 0.0)
     turns = np.where(periodic, -np.rint((positions[j] - positions[i]) @ np.linalg.pinv(rows)), 0.0)
     graph = coo_array((np.ones(len(i), np.int8), (i, j)), shape=(n, n)).tocsr()

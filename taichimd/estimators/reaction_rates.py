@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from math import inf, nan
 
 import numpy as np
-from scipy.stats import chi2
 
 from taichimd.core.arrays import Array
 from taichimd.estimators.reactions import Reactions
@@ -29,6 +28,8 @@ PER_SECOND = 1e12
 
 def poisson_range(count: int) -> tuple[float, float]:
     """Central 68.27 % interval of the mean of a Poisson process that gave this count."""
+    from scipy.stats import chi2  # takes half a second to import
+
     tail = (1.0 - ONE_SIGMA) / 2.0
     low = float(chi2.ppf(tail, 2 * count)) / 2.0 if count else 0.0
     return low, float(chi2.ppf(1.0 - tail, 2 * count + 2)) / 2.0

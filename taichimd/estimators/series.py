@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import stdtrit
 
 from taichimd.core.arrays import Array
 from taichimd.core.errors import AnalysisError
@@ -68,6 +67,8 @@ def student(degrees: float) -> float:
     Args:
         degrees: degrees of freedom of the error, above 0.
     """
+    from scipy.special import stdtrit  # takes a fifth of a second to import
+
     return float(stdtrit(degrees, 0.975)) / _NORMAL
 
 

@@ -8,7 +8,6 @@ import numpy as np
 from ase import Atoms
 from ase.data import atomic_numbers, covalent_radii
 from ase.formula import Formula
-from ase.neighborlist import neighbor_list
 from numpy.typing import NDArray
 
 from taichimd.core.errors import SettingsError
@@ -110,6 +109,8 @@ class Delete(Exchange):
 
 def bonds_by_distance(atoms: Atoms) -> Bonds:
     """Pairs of atoms closer than `BOND` times the sum of their covalent radii."""
+    from ase.neighborlist import neighbor_list  # imports SciPy
+
     reach = (BOND * covalent_radii[atoms.numbers]).tolist()
     i, j = neighbor_list("ij", atoms, reach, self_interaction=False)
     return np.asarray(i, np.int32), np.asarray(j, np.int32)

@@ -5,10 +5,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 from ase import Atoms
-from ase.build import molecule as built
 from ase.data import atomic_numbers
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
 from taichimd.core.arrays import Array
 from taichimd.core.errors import SettingsError
@@ -135,6 +133,8 @@ class Insert(Exchange):
 
     def _placed(self, system: Atoms, masses: Array, random: Any, step: int) -> Atoms | None:
         """The molecule at a place where there is room, with velocities; None if there is none to be found."""
+        from scipy.spatial import cKDTree
+
         frame = _frame_of(system, self.called)
         tree = cKDTree(with_images(system, self.distance)[0])
         shape = self.atoms.positions - (masses[:, None] * self.atoms.positions).sum(axis=0) / masses.sum()
@@ -188,6 +188,8 @@ def _atoms_of(molecule: Any) -> Atoms:
         return molecule
     if isinstance(molecule, str) and atomic_numbers.get(molecule, 0) > 0:
         return Atoms(molecule)
+    from ase.build import molecule as built  # imports all of ASE that reads files
+
     try:
         return built(molecule)
     except (KeyError, TypeError, ValueError, NotImplementedError, AttributeError):

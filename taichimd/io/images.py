@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from ase.constraints import FixAtoms
 from numpy.typing import NDArray
 
 from taichimd.core.arrays import Array
@@ -169,6 +168,10 @@ def _number(value: Any) -> float | None:
 def _held(image: Any) -> NDArray[np.bool_]:
     """(n,) which atoms are held; other constraints do not matter to who only looks on."""
     held = np.zeros(len(image), bool)
+    if not image.constraints:
+        return held
+    from ase.constraints import FixAtoms  # imports SciPy
+
     for constraint in image.constraints:
         if isinstance(constraint, FixAtoms):
             held[constraint.index] = True

@@ -6,7 +6,6 @@ from typing import Any, NoReturn
 
 import numpy as np
 from ase import Atoms
-from ase.neighborlist import neighbor_list
 
 from taichimd.core.arrays import Array
 from taichimd.core.errors import EvaluationError, SettingsError
@@ -147,6 +146,8 @@ def _cure(engine: Any, atom: int | None) -> str:
     """What to do about an energy that is not finite, of an atom if one is known."""
     positions = engine.positions()
     if np.isfinite(positions).all():
+        from ase.neighborlist import neighbor_list  # imports SciPy
+
         atoms = Atoms(engine.symbols, positions, cell=engine.cell, pbc=engine.pbc)
         i, j, r = neighbor_list("ijd", atoms, OVERLAP)
         if not len(r):

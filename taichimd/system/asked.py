@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from ase import Atoms
-from ase.geometry import find_mic
 from numpy.typing import NDArray
 
 from taichimd.core.arrays import Array
@@ -50,6 +49,8 @@ class Asked:
 
     def from_point(self, point: Array, fractional: bool, along: int | None = None) -> Array:
         """(n,) Å: distances from the nearest image of a point, or of a line along a Cartesian axis."""
+        from ase.geometry import find_mic  # imports SciPy
+
         cell = self.atoms.cell.complete().array
         centre = point @ cell if fractional else point
         away = self._fractions @ cell - centre

@@ -1,13 +1,19 @@
-"""What the constraints of a structure hold: `FixAtoms`, selective dynamics of POSCAR, `move_mask`."""
+"""What the constraints of a structure hold: `FixAtoms`, selective dynamics of POSCAR, `move_mask`.
 
-from typing import Any
+ASE's module of constraints imports SciPy's integrators, which takes half a second: only structures with
+constraints load the module.
+"""
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from ase import Atoms
-from ase.constraints import FixAtoms, FixCartesian, FixScaled, Hookean
 from numpy.typing import NDArray
 
 from taichimd.core.errors import SettingsError, StructureError
+
+if TYPE_CHECKING:
+    from ase.constraints import FixScaled
 
 Mask = NDArray[np.bool_]
 _KEPT = {"molecular dynamics": "FixAtoms, FixCartesian, and FixScaled along x, y and z"}
@@ -28,6 +34,10 @@ def constrained(atoms: Atoms, what: str = "molecular dynamics") -> Mask:
         SettingsError: another constraint, or fractions of the cell whose directions are not x, y or z.
     """
     held = np.zeros((len(atoms), 3), bool)
+    if not atoms.constraints:
+        return held[:, 0]
+    from ase.constraints import FixAtoms, FixCartesian, FixScaled
+
     for constraint in binding(atoms):
         if isinstance(constraint, FixScaled) and not constraint.mask.all():
             held[constraint.index] |= _cartesian(atoms, constraint, what)
@@ -41,7 +51,7 @@ def constrained(atoms: Atoms, what: str = "molecular dynamics") -> Mask:
     return held if (held.any(axis=1) & ~whole).any() else whole
 
 
-def _cartesian(atoms: Atoms, constraint: FixScaled, what: str) -> Mask:
+def _cartesian(atoms: Atoms, constraint: "FixScaled", what: str) -> Mask:
     """(3,) which of x, y and z a constraint of fractions of the cell holds."""
     normals = atoms.cell.reciprocal().array[np.asarray(constraint.mask, bool)]
     basis = np.linalg.qr(normals.T)[0]
@@ -126,6 +136,8 @@ def of_free(vectors: NDArray[np.float64], held: Mask | None) -> NDArray[np.float
 
 
 def _refused(constraint: object, detail: str, what: str) -> SettingsError:
+    from ase.constraints import Hookean
+
     if isinstance(constraint, Hookean):
         return SettingsError(
             f"the structure has a constraint Hookean: {what} keeps no springs of ASE; take it away "
@@ -145,6 +157,9 @@ def binding(atoms: Atoms) -> list[Any]:
     ASE gives each atom of a file with three columns `move_mask` a `FixCartesian`, of no direction where it
     moves.
     """
+    if not atoms.constraints:
+        return []
+    from ase.constraints import FixAtoms, FixCartesian, FixScaled
 
     def holds(constraint: Any) -> bool:
         if isinstance(constraint, FixCartesian | FixScaled):
@@ -176,6 +191,8 @@ def fix(atoms: Atoms, held: Mask | None) -> None:
     if held is None or not held.any():
         atoms.set_constraint(None)
         return
+    from ase.constraints import FixAtoms, FixCartesian
+
     found: list[Any] = [FixAtoms(mask=wholly(held))] if wholly(held).any() else []
     of_each = directions(held, len(held))
     for pattern in np.unique(of_each, axis=0):

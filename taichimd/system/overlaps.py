@@ -6,7 +6,6 @@ import numpy as np
 from ase import Atoms
 from ase.data import covalent_radii
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
 from taichimd.core.errors import StructureError
 
@@ -16,6 +15,8 @@ ONE_PLACE = 0.01
 """Angstrom within which two atoms are one that stands in the file twice."""
 _MAX_IMAGES = 3
 """Cells next to the first one, along an axis, that are looked at: a cell so thin is an overlap itself."""
+_MAX_CELLS = 2**20
+"""Cells of a grid along an axis, whose numbers then fit in 64 bits."""
 _SAMPLE, _MAX_PAIRS = 1000, 20
 """Atoms that are looked at first; if they have more neighbours so close, only the nearest of each counts."""
 
@@ -47,6 +48,10 @@ def closest(atoms: Atoms) -> Overlap | None:
         places, own = with_images(atoms, reach)
     except np.linalg.LinAlgError:
         return None
+    if _surely_apart(places, reach):
+        return None
+    from scipy.spatial import cKDTree  # takes a third of a second to import
+
     tree = cKDTree(places, balanced_tree=False, compact_nodes=False)
     sample = places[:: max(len(places) // _SAMPLE, 1)]
     if tree.query_ball_point(sample, reach, return_length=True).mean() > _MAX_PAIRS:
@@ -65,6 +70,36 @@ def closest(atoms: Atoms) -> Overlap | None:
         return None
     a, b = sorted((int(i[worst]), int(j[worst])))
     return Overlap(a, b, float(apart[worst]), float(share[worst]))
+
+
+def _surely_apart(places: NDArray[np.float64], reach: float) -> bool:
+    """Whether no two places are within `reach`; False also if that would take many pairs to find out.
+
+    In a grid whose cells are as wide as `reach`, only places in the same or in adjacent cells can be so near.
+    Of the 13 adjacent cells of which each pair of cells needs one, three lie in a row each: five ranges of
+    sorted cell numbers.
+    """
+    cells = np.floor((places - places.min(axis=0)) / (reach * (1.0 + 1e-6)))
+    if cells.max() >= _MAX_CELLS:
+        return False
+    numbers = cells.astype(np.int64)
+    _, along_y, along_z = (numbers.max(axis=0) + 3).tolist()  # an empty cell at each end
+    row, layer = along_z, along_y * along_z
+    cell = numbers @ np.array([layer, row, 1])
+    order = np.argsort(cell, kind="stable")
+    cell, places = cell[order], places[order]
+    own = np.arange(len(places))
+    for to in (0, row, layer - row, layer, layer + row):
+        first = np.searchsorted(cell, cell + to - 1) if to else own + 1
+        count = np.searchsorted(cell, cell + to + 1, side="right") - first
+        if count.sum() > _MAX_PAIRS * len(places):
+            return False
+        one = np.repeat(own, count)
+        # Numbers of the others: a range for each place, one after the other.
+        other = np.arange(len(one)) - np.repeat(np.cumsum(count) - count - first, count)
+        if (((places[one] - places[other]) ** 2).sum(axis=1) <= reach**2).any():
+            return False
+    return True
 
 
 def with_images(atoms: Atoms, reach: float) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

@@ -43,3 +43,13 @@ def test_what_a_command_does_not_need_is_not_loaded(line, tmp_path):
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert done.stdout.splitlines()[-1] == "loaded []", done.stdout[-500:]
+
+
+def test_a_run_loads_no_library_before_it_is_needed():
+    heavy = ("scipy", "matplotlib", "polars", "ase.io", "ase.build", "ase.constraints", "ase.neighborlist")
+    code = (
+        "import sys\nimport taichimd.app.driver, taichimd.program.engine\n"
+        f"print([name for name in {heavy!r} if name in sys.modules])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

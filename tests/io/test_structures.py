@@ -3,9 +3,10 @@ import pytest
 from ase import Atoms, units
 from ase.build import bulk
 from ase.constraints import FixAtoms
-from ase.io import write
+from ase.io import read, write
 
 from taichimd.core.errors import StructureError
+from taichimd.io import xyz
 from taichimd.io.structures import has_velocities, read_structure, remarks
 
 pytestmark = pytest.mark.once
@@ -134,3 +135,20 @@ def test_velocities_of_a_file(tmp_path, silicon):
     atoms = read_structure(tmp_path / "v.extxyz")
     assert has_velocities(atoms)
     np.testing.assert_allclose(atoms.get_velocities(), 0.01 / units.fs, rtol=1e-6)
+
+
+@pytest.mark.parametrize("pbc", [True, False, (True, False, True)])
+def test_a_plain_frame_is_what_ase_reads(tmp_path, pbc, monkeypatch):
+    atoms = Atoms(
+        "SiOH", np.random.default_rng(1).normal(size=(3, 3)), cell=[[5, 0, 0], [1, 6, 0], [0, 2, 7]]
+    )
+    atoms.pbc = pbc
+    path = tmp_path / "plain.extxyz"
+    write(path, atoms, format="extxyz")
+    expected = read(path)
+    with monkeypatch.context() as patch:
+        patch.setattr(xyz, "_parsed", None)
+        found = read_structure(path)
+    assert found == expected
+    assert found.arrays.keys() == expected.arrays.keys()
+    assert (found.info, found.calc, found.constraints) == (expected.info, expected.calc, [])

@@ -1,0 +1,94 @@
+"""A second process that draws the picture of a run.
+
+The process loads Matplotlib while the run starts, so that the run does not wait for it after its last step.
+Without such a process, or if it fails, the run draws the picture itself.
+"""
+
+import atexit
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from taichimd.core.processes import of_machine, same_module
+
+_DONE = b"drawn\n"
+_waiting: subprocess.Popen[bytes] | None = None
+
+
+def prepare() -> None:
+    """Start the process, if there is a processor for it."""
+    global _waiting
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if _waiting is not None or cores < 2 or of_machine()[1] > 1 or "matplotlib" in sys.modules:
+        return
+    try:
+        # In a session of its own: Ctrl-C is for the run, which then wants its picture.
+        _waiting = subprocess.Popen(
+            same_module("taichimd.io.artist"),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    except (OSError, ValueError):
+        return
+    atexit.register(_waiting.kill)
+
+
+def draw(table: Path, picture: Path, report: Mapping[str, Any]) -> Callable[[], None]:
+    """Begin to draw the picture of a run (`plots.plot_run`).
+
+    Args:
+        table: thermo.csv, complete.
+        picture: to write.
+        report: run.json.
+
+    Returns:
+        A function that waits until the picture is written; it raises OutputError if that is impossible.
+    """
+    global _waiting
+    process, _waiting = _waiting, None
+    asked = process is not None and _ask(process, (table.absolute(), picture.absolute(), dict(report)))
+
+    def wait() -> None:
+        if not (asked and process is not None and process.communicate()[0] == _DONE):
+            from taichimd.io.plots import plot_run
+
+            plot_run(table, picture, report)
+
+    return wait
+
+
+def _ask(process: subprocess.Popen[bytes], what: Any) -> bool:
+    """Hand over what to draw; whether the process took it."""
+    assert process.stdin is not None
+    try:
+        pickle.dump(what, process.stdin)
+        process.stdin.flush()
+    except (OSError, ValueError, TypeError, AttributeError, pickle.PicklingError):
+        process.kill()
+        return False
+    return True
+
+
+def _serve() -> None:
+    """Load Matplotlib, then draw what the run asks for; end without it if the run ends."""
+    import matplotlib.backends.backend_agg
+    import matplotlib.figure  # noqa: F401
+
+    from taichimd.io.plots import plot_run
+
+    try:
+        table, picture, report = pickle.load(sys.stdin.buffer)
+    except EOFError:
+        return
+    plot_run(table, picture, report)
+    sys.stdout.buffer.write(_DONE)
+
+
+if __name__ == "__main__":
+    _serve()
