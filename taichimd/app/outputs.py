@@ -13,7 +13,9 @@ from taichimd.core.scalars import is_whole
 from taichimd.io.behind import Behind
 from taichimd.io.binary_trajectory import BinaryTrajectoryWriter
 from taichimd.io.checkpoint import Checkpoint
+from taichimd.io.files import WRITE_OUT_BYTES
 from taichimd.io.netcdf_trajectory import NetcdfTrajectoryWriter
+from taichimd.io.snapshot import Snapshot
 from taichimd.io.thermo import ThermoWriter, heat_names, term_names
 from taichimd.io.trajectory import TrajectoryWriter
 from taichimd.program.results import Thermo
@@ -207,6 +209,7 @@ class TrajectoryFile(GrowingFile):
         super().__init__(path, overwrite, drop_from)
         self.every = checked_every(every)
         self._per_atom, self._terms, self._behind = tuple(per_atom), terms, Behind()
+        self._in_memory = 0
         if self.path.suffix not in _WRITERS:
             raise SettingsError(f"{self.path}: expected a trajectory named *{' or *'.join(_WRITERS)}")
         if not set(self._per_atom) <= set(PER_ATOM):
@@ -235,7 +238,15 @@ class TrajectoryFile(GrowingFile):
             self._engine = simulation.engine
             self._writer.set_atoms(self._engine.symbols, self._engine.masses)
         frame = self._writer.take(simulation.engine, thermo, time_ps, terms)
-        self._behind.put(partial(self._writer.append_frame, frame), frame.size)
+        self._behind.put(partial(self._append, frame), frame.size)
+
+    def _append(self, frame: Snapshot) -> None:
+        """Write a frame, and let the disk begin with it if enough was written since."""
+        self._writer.append_frame(frame)
+        self._in_memory += frame.size
+        if self._in_memory >= WRITE_OUT_BYTES:
+            self._writer.write_out()
+            self._in_memory = 0
 
     def ended(self) -> None:
         """Wait until all frames are written."""

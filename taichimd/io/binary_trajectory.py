@@ -105,10 +105,8 @@ class BinaryTrajectoryWriter(FrameWriter):
             self._frames.write(atoms)
             self._whole = True
 
-    def sync(self) -> None:
-        """Force what was written onto the disk."""
-        with writing(self.path):
-            os.fsync(self._frames.backend.fd.fileno())
+    def _handle(self) -> int:
+        return int(self._frames.backend.fd.fileno())
 
     def close(self) -> None:
         """Close the file."""

@@ -1,5 +1,6 @@
 """Writing files so that a full disk or a missing permission ends in one line, and never half a file."""
 
+import ctypes
 import errno
 import os
 import secrets
@@ -58,6 +59,26 @@ def allow_open_files(wanted: int) -> None:
     most = soft + wanted if hard == resource.RLIM_INFINITY else min(soft + wanted, hard)
     if soft != resource.RLIM_INFINITY:
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
+
+
+_WRITE_OUT = 2
+"""SYNC_FILE_RANGE_WRITE of Linux: begin to write, wait for nothing."""
+WRITE_OUT_BYTES = 2**23
+"""Bytes of a file after which it is worth a call."""
+
+
+def begin_to_write_out(handle: int) -> None:
+    """Let the disk begin with what a file has in memory, so that a later `fsync` has less to wait for.
+
+    Linux leaves up to a tenth of the memory unwritten for half a minute. Elsewhere nothing is done.
+
+    Args:
+        handle: the file's descriptor.
+    """
+    call = getattr(ctypes.CDLL(None), "sync_file_range", None) if os.name == "posix" else None
+    if call is not None:
+        # All of the file; what is on the disk already costs nothing. An error is one of `fsync`, too.
+        call(ctypes.c_int(handle), ctypes.c_int64(0), ctypes.c_int64(0), ctypes.c_uint(_WRITE_OUT))
 
 
 _made: list[Path] = []
@@ -187,7 +208,14 @@ class OwnFile:
     def sync(self) -> None:
         """Force what was written onto the disk."""
         with writing(self.path):
-            os.fsync(self._file.fileno())
+            os.fsync(self._handle())
+
+    def write_out(self) -> None:
+        """Let the disk begin with what was written (`begin_to_write_out`)."""
+        begin_to_write_out(self._handle())
+
+    def _handle(self) -> int:
+        return self._file.fileno()
 
     def close(self) -> None:
         """Close the file."""

@@ -13,9 +13,11 @@ from ase.io.trajectory import TrajectoryReader
 from driving import drive, same_bytes, structure  # noqa: F401  (a fixture)
 from fake_engine import FakeEngine, FakeForceField, fake  # noqa: F401  (a fixture)
 
+from taichimd.app import outputs
 from taichimd.app.outputs import ThermoTable, TrajectoryFile
 from taichimd.app.simulation import Simulation
 from taichimd.core.errors import OutputError, SettingsError, StructureError
+from taichimd.io import files
 from taichimd.io.binary_trajectory import BinaryTrajectoryWriter, cut_frames
 from taichimd.io.checkpoint import read_checkpoint
 from taichimd.io.frames import read_frames
@@ -385,3 +387,23 @@ def test_observers_replace_nothing_unasked():
 def test_mistakes_of_observers(make, message):
     with pytest.raises(SettingsError, match=message):
         make()
+
+
+@pytest.mark.parametrize("name", ["t.extxyz", "t.traj", "t.nc"])
+def test_the_disk_begins_with_frames_while_steps_continue(name, monkeypatch):
+    sizes, begin = [], files.begin_to_write_out
+
+    def begun(handle):
+        sizes.append(os.fstat(handle).st_size)
+        begin(handle)
+
+    with TrajectoryFile(name, every=10) as frames:
+        a_simulation().run(50, observers=[frames])
+    expected = open(name, "rb").read()
+    monkeypatch.setattr(files, "begin_to_write_out", begun)
+    monkeypatch.setattr(outputs, "WRITE_OUT_BYTES", 2 * 3 * 3 * 8 * a_simulation().engine.n_atoms)
+    with TrajectoryFile(name, every=10, overwrite=True) as frames:
+        a_simulation().run(50, observers=[frames])
+    assert len(sizes) == 3  # of six frames
+    assert sizes[-1] == len(expected)
+    assert open(name, "rb").read() == expected

@@ -6,8 +6,9 @@
 
 Runs of Stillinger-Weber silicon through the command line, each in a process of its own, with kernels in the
 cache: default settings, frames every 100 steps as text and in binary, no frames. `start` is the time before
-the first report, `end` that of the picture and the reports after the last step. `x none` compares all but the
-start with the run without frames, `x steps` with the steps alone. Then the text of one frame and rows of the
+the first report, `end` that of the picture and the reports after the last step.
+`--runs` takes some of the runs; `none` must be among them. `x none` compares all but the start with the run
+without frames, `x steps` with the steps alone. Then the text of one frame and rows of the
 table, in this process: `output` is what the run waits for, `in all` the difference to the same run without
 rows, divided by the number of rows. Kept in validation/results/: output_cpu.
 """
@@ -42,12 +43,17 @@ def main() -> None:
     parser.add_argument("--backend", default="cpu", choices=["cpu", "cuda"])
     parser.add_argument("--cells", type=int, default=10, help="cubic cells of 8 atoms along each side")
     parser.add_argument("--steps", type=int, default=2000)
+    parser.add_argument("--runs", nargs="+", choices=RUNS, default=list(RUNS))
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         runs = measured_runs(Path(folder), options)
     report = {
         **common.provenance(), "potential": "Si.sw", "atoms": 8 * options.cells**3, "steps": options.steps,
-        "runs": runs, "frame_of_64000_atoms": text_of_a_frame(),
+        "runs": runs,
+    }  # fmt: skip
+    common.write_json(options.out, report)
+    report |= {
+        "frame_of_64000_atoms": text_of_a_frame(),
         "rows": [rows(cells, options) for cells in sorted({options.cells, options.cells // 2})],
     }  # fmt: skip
     table = [
@@ -77,7 +83,8 @@ def measured_runs(folder: Path, options: Any) -> dict[str, dict[str, float]]:
         capture_output=True,
     )
     found = {}
-    for number, (name, more) in enumerate(RUNS.items()):
+    for number, name in enumerate(options.runs):
+        more = RUNS[name]
         own = ["--steps", str(options.steps), "--output", f"run{number}", *more]
         subprocess.run([*call, *common_part, *own], cwd=folder, check=True, capture_output=True)
         record = json.loads((folder / f"run{number}" / "run.json").read_text())

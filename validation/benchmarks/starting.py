@@ -5,12 +5,16 @@
 `--runtimes quadrants taichi` measures both runtimes, `--atoms 8000` is the size for a GPU. `--larger 64000`
 runs a crystal of that size twice with the same cache: what compiles again for more atoms? Each case is
 `taichimd run` of 100 steps in a process of its own: with an empty cache of kernels (`cold`), then `--repeats`
-times with the cache that this has left (`warm`), then with `TAICHIMD_WARM_START=0` (`traced`). CPU seconds
-are user and system time of the process and its children. `same` says whether all runs of a case wrote
-the same table and trajectory.
+times with the cache that this has left (`warm`), then with `TAICHIMD_WARM_START=0` (`traced`; left out with
+`--no-traced`). CPU seconds are user and system time of the process and its children. `same` says whether
+all runs of a case wrote the same table and trajectory. Phases, from run.json: `start_s` until the first
+report, of which kernels take `compile_s`, then steps, output, and the end with the picture; `exit_s` is what
+the process takes beyond. Python keeps the bytecode of modules, as an installer does, and modules are loaded
+once before the first case.
 """
 
 import filecmp
+import json
 import os
 import subprocess
 import sys
@@ -52,7 +56,7 @@ def run(structure: Path, case: str, folder: Path, environment: dict[str, str]) -
         RuntimeError: the run failed.
     """
     _, potential, options = CASES[case]
-    command = [sys.executable, "-c", "from taichimd.cli.app import main; main()", "run", str(structure)]
+    command = [sys.executable, "-m", "taichimd", "run", str(structure)]
     command += ["--potential", potential, "--steps", "100", "--output", str(folder), *options]
     command += [] if options else ["--temperature", "300" if potential.startswith("Si") else "80"]
     before, begin = os.times(), time.perf_counter()
@@ -61,11 +65,29 @@ def run(structure: Path, case: str, folder: Path, environment: dict[str, str]) -
     if done.returncode:
         raise RuntimeError(f"{case} ended with {done.returncode}: {done.stderr.strip()[-500:]}")
     cpu = after.children_user + after.children_system - before.children_user - before.children_system
-    return {"wall_s": wall, "cpu_s": cpu}
+    record = json.loads((folder / "run.json").read_text())
+    enter, within = record["seconds_since_enter"], record["wall_seconds"]
+    steps, output = record["stepping_seconds"], record["output_seconds"]
+    return {
+        "wall_s": wall, "cpu_s": cpu, "start_s": enter - within, "compile_s": record["compile_seconds"],
+        "steps_s": steps, "output_s": output, "end_s": within - steps - output, "exit_s": wall - enter,
+    }  # fmt: skip
+
+
+def load_modules(environment: dict[str, str]) -> None:
+    """Load what a run loads, so that the first case finds bytecode and files in memory."""
+    code = "import taichimd.app.driver, taichimd.program.engine, taichimd.io.plots, matplotlib.figure, polars"
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True)
 
 
 def measure(
-    case: str, runtime: str, atoms: int, repeats: int, folder: Path, larger: int | None = None
+    case: str,
+    runtime: str,
+    atoms: int,
+    repeats: int,
+    folder: Path,
+    larger: int | None = None,
+    trace: bool = True,
 ) -> dict[str, Any]:
     """The runs of one case with a cache of its own, then two of a larger crystal."""
     structure = folder / "structure.xyz"
@@ -74,13 +96,19 @@ def measure(
     path = os.pathsep.join([str(common.ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
     known = {"TAICHIMD_RUNTIME": runtime, "XDG_CACHE_HOME": str(folder / "cache"), "PYTHONPATH": path}
     environment = os.environ | known
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    load_modules(environment)
     cold = run(structure, case, folder / "cold", environment)
     warm = [run(structure, case, folder / f"warm{k}", environment) for k in range(repeats)]
-    traced = run(structure, case, folder / "traced", environment | {"TAICHIMD_WARM_START": "0"})
+    others = [f"warm{k}" for k in range(repeats)]
+    traced = None
+    if trace:
+        traced = run(structure, case, folder / "traced", environment | {"TAICHIMD_WARM_START": "0"})
+        others.append("traced")
     same = all(
         filecmp.cmp(folder / "cold" / name, folder / other / name, shallow=False)
         for name in ("thermo.csv", "trajectory.extxyz")
-        for other in (*(f"warm{k}" for k in range(repeats)), "traced")
+        for other in others
     )
     middle = {key: median(one[key] for one in warm) for key in cold}
     found = {
@@ -107,19 +135,24 @@ def main() -> None:
     parser.add_argument("--runtimes", nargs="+", choices=("quadrants", "taichi"), default=["quadrants"])
     parser.add_argument("--atoms", type=int, default=1000)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--no-traced", action="store_true", help="leave out the run without records")
     parser.add_argument("--larger", type=int, help="atoms of a larger crystal that runs with the same cache")
     asked = parser.parse_args()
     results, rows = [], []
     for runtime in asked.runtimes:
         for case in asked.cases:
             with tempfile.TemporaryDirectory() as folder:
-                one = measure(case, runtime, asked.atoms, asked.repeats, Path(folder), asked.larger)
+                one = measure(
+                    case, runtime, asked.atoms, asked.repeats, Path(folder), asked.larger, not asked.no_traced
+                )
             one["load"] = os.getloadavg()[0]
             results.append(one)
             if asked.out:
                 common.write_json(asked.out, {"provenance": common.provenance(), "results": results})
             seconds = [
-                f"{one[name][key]:.1f}" for name in ("cold", "warm", "traced") for key in ("wall_s", "cpu_s")
+                f"{one[name][key]:.1f}" if one[name] else "-"
+                for name in ("cold", "warm", "traced")
+                for key in ("wall_s", "cpu_s")
             ]
             rows.append([case, runtime, str(one["atoms"]), *seconds, str(one["same"]), f"{one['load']:.1f}"])
             print(" ".join(rows[-1]), flush=True)
