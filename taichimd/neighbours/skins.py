@@ -120,7 +120,11 @@ class Skins:
             outer, inner = (grid.ravel() for grid in np.meshgrid(outer, self.inners))
         else:
             inner = outer
-        best = int(np.argmin(self._cost(outer, inner, steps, cuts)))
+        costs = self._cost(outer, inner, steps, cuts)
+        best = int(np.argmin(costs))
+        if not np.isfinite(costs[best]):
+            # The user gave a skin that is shorter than every inner skin: the first inner skin stays.
+            return False
         # Half of the way: a single event is a noisy measure.
         wanted = 0.5 * (self.outer + float(outer[best])), 0.5 * (self.inner + float(inner[best]))
         if abs(wanted[0] / self.outer - 1) < 0.05 and abs(wanted[1] / self.inner - 1) < 0.05:

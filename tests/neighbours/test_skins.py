@@ -50,3 +50,16 @@ def test_near_lists_of_bond_orders_hold_bonds_alone():
         return skins.inner
 
     assert learnt(bonds=True) <= 0.1 * 3.0 + 1e-12 < 0.12 * 3.0 < learnt(bonds=False)
+
+
+@pytest.mark.parametrize("skin", [0.02, 0.15, 0.3, 0.5, 2.0])
+@pytest.mark.parametrize("kind", ["both", "bonds", "queued", "pairs"])
+@pytest.mark.parametrize(("steps", "cuts"), [(1, 1), (10, 8), (200, 3)])
+def test_the_near_list_stays_within_the_verlet_list_whatever_is_learnt(skin, kind, steps, cuts):
+    """A near list cannot have pairs that the Verlet list lacks, however far atoms may then move."""
+    skins = Skins(10.0, many_body=kind != "pairs", fixed=skin, **({} if kind == "pairs" else {kind: True}))
+    for _ in range(20):
+        skins.learn(steps, cuts)
+        assert skins.outer == skin
+        assert skins.inner < skins.outer
+        assert skins.drift > 0.0
