@@ -54,24 +54,3 @@ def test_the_differences_are_small_and_consistent_energies_are_kept():
     for row in report["drift"]:
         if row["constants"] == "consistent":
             assert row["largest_change_eV"] < 2e-3
-
-
-def preconditioners(report):
-    """Iterations of a first solve with each preconditioner of ACKS2."""
-    found = report["iterations"]
-    for label in next(iter(found.values())):
-        yield label, *(str(number) for of_all in found.values() for number in of_all[label])
-
-
-def steps(report):
-    """Milliseconds and iterations of a step of both models."""
-    for atoms, both in report["steps"].items():
-        numbers = (f"{one[key]:.1f}" for one in both.values() for key in ("ms_per_step", "mean_iterations"))
-        yield f"{int(atoms):,}", *numbers
-
-
-@pytest.mark.parametrize("rows", [preconditioners, steps])
-def test_tables_of_the_preconditioner(rows):
-    text = text_of("docs/decisions/032-acks2-preconditioner.md")
-    for row in rows(common.read_json(common.RESULTS / "reaxff_acks2_preconditioners.json")):
-        assert f"| {' | '.join(row)} |" in text, row
