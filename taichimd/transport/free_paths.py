@@ -9,7 +9,6 @@ from taichimd.core.arrays import Array
 from taichimd.core.errors import SettingsError
 from taichimd.estimators.spectra import accumulation, free_paths, kappa_of_length
 from taichimd.io.analysis_files import read_table
-from taichimd.transport.spectra import Spectral
 
 COLUMN = "conductance_GW_per_m2K_per_THz"
 _DIFFERS = 0.1
@@ -42,33 +41,34 @@ class FreePaths:
         return float(np.interp(0.5 * self.accumulated[-1], self.accumulated, self.lengths))
 
 
-def paths_of(found: Spectral, file: str) -> FreePaths:
+def paths_of(w: Array, spectrum: Array, file: str) -> FreePaths:
     """Free paths of a spectrum of HNEMD with the ballistic conductance of a file.
 
     Args:
-        found: kappa(w).
+        w: (m,) rad/ps, centres of equal cells.
+        spectrum: (m,) kappa(w), W/(m K)/THz.
         file: spectrum.csv of a NEMD run with `--spectrum`; of several lengths the shortest one counts.
 
     Raises:
         SettingsError: no such table.
     """
     frequency, conductance, error, notes = _read(file)
-    nu = found.w / (2.0 * np.pi)
+    nu = w / (2.0 * np.pi)
     inside = nu <= frequency[-1]
     g = np.where(inside, np.interp(nu, frequency, conductance), 0.0)
-    paths = free_paths(found.values.value, g, np.interp(nu, frequency, error))
+    paths = free_paths(spectrum, g, np.interp(nu, frequency, error))
     known = np.isfinite(paths) & (paths > 0.0)
     paths = np.where(known, paths, np.nan)
-    width = float(found.w[1] - found.w[0])
-    unknown = float(found.values.value[~known].sum() * width / (2.0 * np.pi))
+    width = float(w[1] - w[0])
+    unknown = float(spectrum[~known].sum() * width / (2.0 * np.pi))
     if not known.any():
         raise SettingsError(
             f"ballistic = {file}: its conductance is nowhere above three of its errors; take longer or more "
             "runs of the short system"
         )
-    ordered, summed = accumulation(found.values.value, paths, width)
+    ordered, summed = accumulation(spectrum, paths, width)
     lengths = np.geomspace(0.1 * ordered[0], 100.0 * ordered[-1], _POINTS)
-    kappa = kappa_of_length(found.values.value, paths, lengths, width)
+    kappa = kappa_of_length(spectrum, paths, lengths, width)
     reached = np.searchsorted(ordered, lengths, side="right")
     return FreePaths(paths, lengths, kappa, np.concatenate([[0.0], summed])[reached], unknown, notes)
 

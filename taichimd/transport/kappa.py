@@ -255,7 +255,8 @@ def _concluded(
             else ()
         )
         if settings.ballistic is not None and by_frequency:
-            of_all = replace(of_all, paths=paths_of(by_frequency[0], settings.ballistic))
+            (one,) = by_frequency
+            of_all = replace(of_all, paths=paths_of(one.w, one.values.value, settings.ballistic))
         return replace(of_all, seeds=seeds, spectra=by_frequency)
     layouts = [case.layout for case in cases if isinstance(case.layout, Layout)]
     flow = conduction(layouts, runs, [len(case.system) for case in cases], settings)

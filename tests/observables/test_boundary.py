@@ -23,7 +23,7 @@ from taichimd.transport.layout import halves_of, layout_of
 from taichimd.transport.nemd import Interface
 from taichimd.transport.runs import RunSamples
 from taichimd.transport.settings import KappaSettings
-from taichimd.transport.spectra import Spectral, across_interfaces, notes_on_flow
+from taichimd.transport.spectra import across_interfaces, notes_on_flow
 
 pytestmark = pytest.mark.once
 
@@ -153,13 +153,6 @@ def test_the_flow_through_an_interface_of_nemd_over_its_jump():
     assert np.isnan(none.total.value)
 
 
-def spectral(kappa, w):
-    zero = Mean(0.0, 0.0, 5)
-    return Spectral(
-        w, Mean(kappa, 0.01 * kappa, 5), zero, zero, np.ones_like(w), zero, zero, "W/(m K)", 300.0, zero, zero
-    )
-
-
 def test_free_paths_and_kappa_of_a_length(tmp_path):
     w = frequencies(50, 0.01)
     kappa, conductance = 20.0 / (1.0 + w), 0.4 / (1.0 + w) ** 2
@@ -168,7 +161,7 @@ def test_free_paths_and_kappa_of_a_length(tmp_path):
     g = np.tile(conductance, 2)
     file = tmp_path / "spectrum.csv"
     write_table(file, {"length_A": lengths, "frequency_THz": nu, name: g, f"error_{name}": 0.1 * g})
-    found = paths_of(spectral(kappa, w), str(file))
+    found = paths_of(w, kappa, str(file))
     np.testing.assert_allclose(found.paths, 50.0 * (1.0 + w), rtol=1e-6)
     width = w[1] - w[0]
     total = kappa.sum() * width / (2 * np.pi)
@@ -188,7 +181,7 @@ def test_free_paths_and_kappa_of_a_length(tmp_path):
         },
     )
     with pytest.raises(SettingsError, match="nowhere above three of its errors"):
-        paths_of(spectral(kappa, w), str(file))
+        paths_of(w, kappa, str(file))
     write_table(
         file,
         {
@@ -198,14 +191,14 @@ def test_free_paths_and_kappa_of_a_length(tmp_path):
             f"error_{name}": np.where(nu > 20.0, g, 0.1 * g),
         },
     )
-    found = paths_of(spectral(kappa, w), str(file))
+    found = paths_of(w, kappa, str(file))
     assert "of 2 and 4 nm differ by 30%: heat is not ballistic" in found.notes[0]
     assert found.unknown == pytest.approx(kappa[w > 40.0 * np.pi].sum() * width / (2 * np.pi), rel=0.1)
     with pytest.raises(SettingsError, match="there is no such file; expected"):
-        paths_of(spectral(kappa, w), str(tmp_path / "none.csv"))
+        paths_of(w, kappa, str(tmp_path / "none.csv"))
     write_table(file, {"frequency_THz": w})
     with pytest.raises(SettingsError, match="it has no column length_A"):
-        paths_of(spectral(kappa, w), str(file))
+        paths_of(w, kappa, str(file))
 
 
 @pytest.mark.long

@@ -8,7 +8,7 @@ import pytest
 from ase.build import bulk
 from harmonic_chain import Chain
 
-from taichimd import Langevin, Simulation
+from taichimd import Force, Langevin, Simulation
 from taichimd.app.live import Observations
 from taichimd.core.errors import SettingsError
 from taichimd.core.units import PS
@@ -145,24 +145,26 @@ def test_sums_of_the_device_are_those_of_numpy_and_a_restart_has_the_same_bits(m
     np.testing.assert_array_equal(mine, theirs)
 
 
+def test_in_equilibrium_time_reversal_leaves_no_spectrum():
+    """K(-t) = -K(t) where no heat flows, and it is not zero."""
+    plus, minus = Chain(masses=3.0, hot=1.0, cold=1.0).correlations(300, 0.4, np.arange(13, 16))
+    assert np.abs(plus).max() > 0.01
+    np.testing.assert_allclose(minus, -plus, atol=1e-9)
+    assert np.abs(spectrum(plus, minus, 0.4)).max() < 1e-7
+
+
 def test_what_has_no_spectrum_is_refused():
     with pytest.raises(SettingsError, match="longer than a fifth of the run, which takes 21 samples"):
         make_plan(("spectrum",), 0, 40, 1.0, 2, spectrum=("x", "all", 20.0))
     with pytest.raises(SettingsError, match="expected two samples of 2 fs or more"):
         make_plan(("spectrum",), 0, 40, 1.0, 2, spectrum=("x", "all", 2.0))
-    one = Simulation(
-        bar(),
-        "Si.tersoff",
-        temperature=300.0,
-        groups=GROUPS,
-        acting=[Langevin(320.0, on="some")],
-        backend="cpu",
-    )
     plan = make_plan(("spectrum",), 0, 40, 1.0, 2, spectrum=("x", "left", 8.0))
-    with pytest.raises(
-        SettingsError, match="2 atoms of the group left are in some, where baths or forces act"
-    ):
-        Observations(one.engine, plan, one.groups)
+    for acts in (Langevin(320.0, on="some"), Force((0.0, 0.0, 0.01), on="some")):
+        one = Simulation(bar(), "Si.tersoff", temperature=300.0, groups=GROUPS, acting=[acts], backend="cpu")
+        with pytest.raises(
+            SettingsError, match="2 atoms of the group left are in some, where baths or forces act"
+        ):
+            Observations(one.engine, plan, one.groups)
     far = simulation()
     for of, message in (
         ("left>left", "left and left share 16 atoms"),

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 from pages import ROOT, blocks, commands, text_of
 
@@ -56,6 +57,12 @@ def sampled(name):
 
 def rebuild_cost(number):
     return f"{of('gpumd_figures_h100', 'figure_4', number, 'loss_of_speed') * 100:.0f}"
+
+
+def plain(name):
+    """Mean of runs and its standard error, without Student's t."""
+    runs = of(name, "of_runs_W_per_mK")
+    return with_error(np.mean(runs), np.std(runs, ddof=1) / len(runs) ** 0.5, 1)
 
 
 def argon(program):
@@ -189,6 +196,7 @@ NUMBERS = [
         "| lattice dynamics, exact",
         lambda: f"{1e3 * of('heat_transmission', 'heat_exact_eV_per_ps'):.3f}",
     ),
+    (CONDUCTIVITY, "| HNEMD along x, y and z, with", lambda: plain("heat_silicon")),
     (NEMD, "| NEMD, heat of the baths", lambda: at_interface("nemd", "G_of_jump", 0)),
     (NEMD, "| NEMD, integral", lambda: at_interface("nemd", "G_of_spectrum", 1)),
     (
@@ -208,7 +216,7 @@ NUMBERS = [
     (CONDUCTIVITY, "| HNEMD, H200", lambda: kappa("kappa_germanium_hnemd")),
     (CONDUCTIVITY, "| HNEMD, two CPU cores", lambda: kappa("kappa_germanium_hnemd_half_force")),
     (CONDUCTIVITY, "| HNEMD, four CPU cores", lambda: kappa("kappa_silicon_hnemd")),
-    (CONDUCTIVITY, "| HNEMD | 8", lambda: kappa("kappa_silicon_hnemd_half_force")),
+    (CONDUCTIVITY, "| HNEMD | 1,728", lambda: kappa("kappa_silicon_hnemd_half_force")),
     (CONDUCTIVITY, "| Green-Kubo, 20 runs", lambda: kappa("kappa_silicon_green_kubo")),
     (CONDUCTIVITY, "| taichimd", lambda: argon("taichimd")),
     (CONDUCTIVITY, "| LAMMPS, eight runs", lambda: argon("lammps")),

@@ -8,7 +8,8 @@ Cases: `silicon` (HNEMD along x, y and z, 500 K, Tersoff 1989), `silicon-300` (a
 `silica` (glass of 3,000 atoms quenched from the melt, HNEMD, quantum correction), `stillinger-weber`
 (silicon, HNEMD, 1,000 K, for `lattice_kappa`), `speed` (HNEMD of 64,000 atoms of silicon with and without
 spectrum). Each case writes `heat_CASE.json` (with _ for -) and a picture. `silicon` uses
-`heat_silicon_short.json` if it is there.
+`heat_silicon_short.json` if it is there; `silicon --paths` runs nothing, and adds free paths and kappa(L) of
+the two results that are there.
 """
 
 import argparse
@@ -85,14 +86,21 @@ def main() -> None:
     parser.add_argument("case", choices=list(CASES))
     parser.add_argument("--share", type=float, default=1.0, help="of the time of all runs")
     parser.add_argument("--cells", type=int, help="other repetitions across the heat flow, for a trial")
+    parser.add_argument("--paths", action="store_true", help="of silicon: free paths from results, no run")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     out = options.out or common.RESULTS / f"heat_{options.case.replace('-', '_')}.json"
     common.check_commit(out)
 
+    if options.paths:
+        report = json.loads(out.read_text())
+        report |= paths_of_short(report, out.with_name("heat_silicon_short.json"))
+        common.write_json(out, report)
+        plot(report, out.with_suffix(".png"))
+        return
     begin = time.monotonic()
     atoms = silica_glass(options) if options.case == "silica" else CELLS.get(options.case, silicon)()
-    report: dict[str, Any] = {
+    report = {
         **common.provenance(),
         "case": options.case,
         "potential": POTENTIALS.get(options.case, "Si_1989.tersoff"),
@@ -103,7 +111,7 @@ def main() -> None:
         found, settings, pace = run(atoms, options)
         report |= facts(found, settings, pace)
         if options.case == "silicon":
-            report |= paths_of_short(found, out.with_name("heat_silicon_short.json"))
+            report |= paths_of_short(report, out.with_name("heat_silicon_short.json"))
         plot(report, out.with_suffix(".png"))
     report["seconds"] = time.monotonic() - begin
     common.write_json(out, report)
@@ -258,8 +266,13 @@ def spectrum_of(one: "Spectral") -> dict[str, Any]:
     }  # fmt: skip
 
 
-def paths_of_short(found: "Kappa", short: Path) -> dict[str, Any]:
-    """Mean free paths and kappa(L) with the ballistic conductance of a result; nothing if there is none."""
+def paths_of_short(found: dict[str, Any], short: Path) -> dict[str, Any]:
+    """Mean free paths and kappa(L) with the ballistic conductance of a result; nothing if there is none.
+
+    Args:
+        found: the result of HNEMD.
+        short: JSON of NEMD of short lengths.
+    """
     from taichimd.io.analysis_files import write_table
     from taichimd.transport.free_paths import COLUMN, paths_of
 
@@ -274,7 +287,8 @@ def paths_of_short(found: "Kappa", short: Path) -> dict[str, Any]:
             COLUMN: np.concatenate([one["value"] for one in other["spectra"]]),
             f"error_{COLUMN}": np.concatenate([one["error"] for one in other["spectra"]]),
         })  # fmt: skip
-        paths = paths_of(found.spectra[0], str(file))
+        w = 2.0 * np.pi * np.array(found["frequency_THz"])
+        paths = paths_of(w, np.array(found["spectra"][0]["value"]), str(file))
     return {
         "free_path_nm": paths.paths.tolist(), "length_nm": paths.lengths.tolist(),
         "kappa_of_length": paths.kappa.tolist(), "accumulated": paths.accumulated.tolist(),
