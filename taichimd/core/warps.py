@@ -26,7 +26,7 @@ def ballot(condition: Any) -> Any:
 
 @device_helper
 def shuffle(value: Any, lane: Any) -> Any:
-    """What thread `lane` of the warp has: an int32, int64 or float64."""
+    """What thread `lane` of the warp has: an int32, int64, float32 or float64."""
     if NAME == "quadrants":
         return ti.simt.subgroup.shuffle(value, ti.cast(lane, ti.u32))
     return _shuffle(value, ti.cast(lane, ti.i32))
@@ -48,12 +48,13 @@ def _is_wide(value: Any) -> bool:
 
 @device_helper
 def _bits_of(value: Any) -> Any:
-    return ti.bit_cast(value, ti.i64) if type_of(value) == ti.f64 else value
+    whole = {ti.f64: ti.i64, ti.f32: ti.i32}.get(type_of(value))
+    return value if whole is None else ti.bit_cast(value, whole)
 
 
 @device_helper
 def _of_type(like: Any, bits: Any) -> Any:
-    return ti.bit_cast(bits, ti.f64) if type_of(like) == ti.f64 else bits
+    return ti.bit_cast(bits, type_of(like)) if type_of(like) in (ti.f64, ti.f32) else bits
 
 
 @ti.func
@@ -83,7 +84,7 @@ def _shuffle(value, lane):
         there_high = ti.simt.warp.shfl_sync_i32(ti.u32(ALL), high, lane)
         found = _joined(there_low, there_high, value)
     else:
-        found = ti.simt.warp.shfl_sync_i32(ti.u32(ALL), value, lane)
+        found = _of_type(value, ti.simt.warp.shfl_sync_i32(ti.u32(ALL), _bits_of(value), lane))
     return found
 
 

@@ -44,6 +44,7 @@ class AtomFunctions:
         gather: then, force and virial of the atom. other_end: then, of an entry (i, j), dU_j/dr_ji.
         pairs: sums over its pairs; None where angles are sums over neighbours.
         compact: whether atoms with few neighbours are done in registers.
+        shared: of angles that are sums over neighbours, the functions of an atom that threads share.
     """
 
     partials: DeviceFunction
@@ -51,6 +52,7 @@ class AtomFunctions:
     other_end: DeviceFunction
     pairs: DeviceFunction | None = None
     compact: bool = False
+    shared: Any = None
 
 
 def zeta_from(terms: Terms, layout: int, straight: bool) -> int:

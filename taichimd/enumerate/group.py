@@ -58,6 +58,11 @@ class Group:
         return self.in_moments or self.pairs_after_bodies
 
     @property
+    def lanes_share_moments(self) -> bool:
+        """Whether threads share an atom in sums of moments, where nothing but the force is wanted."""
+        return self.in_moments and not self.pairs_after_bodies and self.threads_per_atom > 1
+
+    @property
     def lanes_find_force(self) -> bool:
         """Whether threads that share an atom find its whole force together."""
         others = self.terms.many_body or self.terms.passes or self.by_tuple.pairs
@@ -108,7 +113,8 @@ class GroupFunctions:
         first_stage: of lists alone, as all that follow: forces of pairs; partial forces of three-body terms.
         in_lanes: forces of pairs where several threads share an atom.
         gathered: after the first pass, force and virial of an atom, and energy of pairs that are added then.
-        force_of: of pairs alone, the force that the threads of an atom find together.
+        force_of: of pairs alone, the force that the threads of an atom find together. gathered_together:
+            likewise, after the first pass, of moments.
         pairs_beforehand: whether, before `gathered`, `in_lanes` does the pairs.
     """
 
@@ -120,6 +126,7 @@ class GroupFunctions:
     in_lanes: DeviceFunction | None = None
     gathered: DeviceFunction | None = None
     force_of: DeviceFunction | None = None
+    gathered_together: DeviceFunction | None = None
     pairs_beforehand: bool = False
 
 

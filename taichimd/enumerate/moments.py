@@ -29,9 +29,10 @@ from taichimd.core.runtime import NAME, computed_in, ti
 from taichimd.enumerate.access import access
 from taichimd.enumerate.gather import AtomFunctions
 from taichimd.enumerate.live import following, marked
+from taichimd.enumerate.moments_shared import MomentParts, shared_moments
 from taichimd.enumerate.terms import MOMENTS, Terms
 from taichimd.neighbours.entries import neighbour, vector_to
-from taichimd.neighbours.rows import ATOM_MAJOR, slot
+from taichimd.neighbours.rows import ATOM_MAJOR, SLOT_MAJOR, slot
 
 AHEAD = 4
 """Entries that a thread of a GPU reads at a time: their latencies pass together."""
@@ -175,6 +176,28 @@ def moment_functions(terms: Terms, real: Any, term: Any, layout: int) -> AtomFun
                 u, w = pair.function(r2, p)
         return u, w
 
+    @ti.func
+    def contribution(j, d, own, a, shared, rows: ti.template(), kept: ti.template()):
+        """What neighbour j at d adds to the force on an atom of kind a, and what of it is the energy of j."""
+        theirs = read(j, kept.moments)
+        r2 = d.dot(d)
+        b = look.kind_of(rows.kind, j)
+        force, theirs_too = ti.Vector.zero(real, 3), vec(0.0)
+        if r2 < reach2(kept.pair_table, kept.body_table, shared, a, b):
+            r = ti.sqrt(r2)
+            inverse = 1.0 / r
+            e = inverse * d
+            w, dw, _ = weigh(r, a, b, kept.body_table, shared)
+            mine = slope(own, e, inverse, w, dw, a, b, kept.body_table, shared)
+            if ti.static(kinds > 1):
+                w, dw, _ = weigh(r, b, a, kept.body_table, shared)
+            theirs_too = slope(theirs, -e, inverse, w, dw, b, a, kept.body_table, shared)
+            half = (0.5 * two_bodies(r2, a, b, kept.pair_table)[1]) * d
+            mine += half
+            theirs_too -= half
+            force = ti.cast(mine, real) - ti.cast(theirs_too, real)
+        return force, theirs_too
+
     @computed_in(term)
     def gather(i, n, width, shift_bits, rows: ti.template(), kept: ti.template(), want: ti.template()):
         """Force of atom i from the moments of both ends, virial from what the others' energies do."""
@@ -194,25 +217,11 @@ def moment_functions(terms: Terms, real: Any, term: Any, layout: int) -> AtomFun
             # Read before the work on this one, so that its latency passes meanwhile.
             upcoming = rows.entries[slot(i, ti.min(s, m - 1), n, width, layout)]
             j = neighbour(entry, shift_bits)
-            theirs = read(j, kept.moments)
             d = ti.cast(vector_to(entry, shift_bits, x, rows.pos, rows.shifts), term)
-            r2 = d.dot(d)
-            b = look.kind_of(rows.kind, j)
-            if r2 < reach2(kept.pair_table, kept.body_table, shared, a, b):
-                r = ti.sqrt(r2)
-                inverse = 1.0 / r
-                e = inverse * d
-                w, dw, _ = weigh(r, a, b, kept.body_table, shared)
-                mine = slope(own, e, inverse, w, dw, a, b, kept.body_table, shared)
-                if ti.static(kinds > 1):
-                    w, dw, _ = weigh(r, b, a, kept.body_table, shared)
-                theirs_too = slope(theirs, -e, inverse, w, dw, b, a, kept.body_table, shared)
-                half = (0.5 * two_bodies(r2, a, b, kept.pair_table)[1]) * d
-                mine += half
-                theirs_too -= half
-                force += ti.cast(mine, real) - ti.cast(theirs_too, real)
-                if ti.static(want):
-                    virial += ti.cast(d.outer_product(theirs_too), real)
+            part, theirs = contribution(j, d, own, a, shared, rows, kept)
+            force += part
+            if ti.static(want):
+                virial += ti.cast(d.outer_product(theirs), real)
         return force, virial
 
     @computed_in(term)
@@ -370,4 +379,6 @@ def moment_functions(terms: Terms, real: Any, term: Any, layout: int) -> AtomFun
     # Taichi's compiler makes no vector instructions of these loops: there they take a third longer.
     if layout == ATOM_MAJOR and terms.one_species and NAME == "quadrants":
         return AtomFunctions(partials_in_runs, gather_in_runs, other_end)
-    return AtomFunctions(partials, gather, other_end)
+    parts = MomentParts(look, read, reach2, weigh, contribution, (vec, term, real))
+    together = shared_moments(parts, kinds) if layout == SLOT_MAJOR else None
+    return AtomFunctions(partials, gather, other_end, shared=together)

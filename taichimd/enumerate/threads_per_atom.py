@@ -11,6 +11,7 @@ from typing import Any
 
 from taichimd.core.runtime import DeviceFunction, threads_per_atom, ti
 from taichimd.enumerate.gather import gather_functions
+from taichimd.enumerate.moments_shared import LANES
 from taichimd.enumerate.reproducible_sum import FORCE, pair_sums
 from taichimd.enumerate.row_sums import together
 from taichimd.enumerate.terms import ByTuple, Terms
@@ -18,6 +19,8 @@ from taichimd.neighbours.rows import CHUNK, CHUNKED, row_layout
 
 ENOUGH = 280_000
 """Threads that keep a large GPU busy: more, which share atoms, do more work in all (docs/decisions, 009)."""
+ENOUGH_OF_MOMENTS = 160_000
+"""The same of threads that share an atom in sums of moments (docs/decisions, 013)."""
 
 
 def threads_for(terms: Terms, backend: str, n_atoms: int, all_pairs: bool, by_tuple: ByTuple) -> int:
@@ -26,6 +29,8 @@ def threads_for(terms: Terms, backend: str, n_atoms: int, all_pairs: bool, by_tu
         return 1
     if by_tuple.pairs:
         return CHUNK
+    if terms.angle and not (terms.short_body or by_tuple.bodies):
+        return LANES if LANES * n_atoms <= ENOUGH_OF_MOMENTS else 1
     if all_pairs or (terms.many_body and not terms.short_body):
         return 1
     # Beside a short three-body term are many pairs for each atom, enough for several threads.

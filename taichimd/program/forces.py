@@ -138,6 +138,10 @@ def force_functions(
             )  # fmt: skip
         elif ti.static(by_lanes and not separate and want == FORCE):
             in_lanes(g, g.near, out, control, frozen)
+        elif ti.static(group.lanes_share_moments and want == FORCE):
+            for thread in range(g.pairs_end):
+                does = thread < g.n * lanes and control[frozen] == 0
+                atom.shared.partials(thread, does, g.n, g.near.width, g.near.shift_bits, g.near, g.kept)
         else:
             if ti.static(on_gpu and full and atom.compact):
                 ti.loop_config(block_dim=BLOCK)
@@ -170,6 +174,11 @@ def force_functions(
             f += f_pairs
             w += w_pairs
         return f, w, e
+
+    @ti.func
+    def gathered_together(thread, does, g: ti.template()):
+        """Force on the atom that a thread shares, after the first pass. All threads of a warp call it."""
+        return atom.shared.gather(thread, does, g.n, g.near.width, g.near.shift_bits, g.near, g.kept)
 
     @ti.func
     def all_stages(
@@ -206,5 +215,6 @@ def force_functions(
         in_lanes,
         gathered,
         force_of=shared.force_of if shared and group.lanes_find_force else None,
+        gathered_together=gathered_together if group.lanes_share_moments else None,
         pairs_beforehand=pairs_beforehand,
     )

@@ -57,17 +57,25 @@ def ways(variant):
         ("Si.tersoff", "cuda", "nvt-langevin", ["BODIES"]),
         ("Si.tersoff", "cuda", "npt-mtk", ["BODIES_ACTION"]),
         ("Si.sw", "cpu", "nve", ["BODIES_DRIFT"]),
-        ("Si.sw", "cuda", "nve", ["BODIES_SWAP"]),
+        ("Si.sw", "cuda", "nve", ["MOMENTS_SWAP"]),
+        ("Si.sw", "cuda", "nvt-langevin", ["BODIES_SWAP"]),
         ("SiO2_1990.vashishta", "cpu", "npt-berendsen", ["BODIES_DRIFT", "BODIES_ACTION"]),
         ("H2O.ffield", "cuda", "nve", ["PLAIN"]),
         ("H2O.ffield", "cpu", "npt-scr", ["PLAIN", "PLAIN_ACTION"]),
     ],
 )
 def test_the_way_of_a_potential(file, backend, ensemble, expected):
-    if backend == "cuda" and not WARPS and expected[0].startswith("PAIR"):
+    if backend == "cuda" and not WARPS and expected[0].startswith(("PAIR", "MOMENTS")):
         pytest.skip("this runtime has one thread for an atom of a pair term")
     found = ways(variant_of(file, backend, coupling(ensemble)))
     assert found == [getattr(variants, name) for name in expected]
+
+
+@pytest.mark.skipif(not WARPS, reason="this runtime has one thread for an atom")
+@pytest.mark.parametrize(("atoms", "expected"), [(8_000, "MOMENTS_SWAP"), (64_000, "BODIES_SWAP")])
+def test_threads_share_atoms_of_small_systems(atoms, expected):
+    variant = variant_of("Si.sw", "cuda", coupling("nve"), atoms)
+    assert ways(variant) == [getattr(variants, expected)]
 
 
 def test_all_shipped_potentials_have_a_way_and_every_way_is_reached():

@@ -229,6 +229,22 @@ def one_step(
         first_forces.first_stage(g, s.out, s.control, at, ti.static(want), s.bath)
         if ti.static(forces[0].pairs_beforehand and not with_virial):
             forces[0].in_lanes(g, g.verlet, s.out, s.control, at)
+        if ti.static(how.lanes_kick):
+            for thread in range(g.pairs_end):
+                lanes = ti.static(groups[0].threads_per_atom)
+                i = thread // lanes
+                does = i < s.n and s.control[at] == 0
+                f = forces[0].gathered_together(thread, does, g)
+                if does and thread % lanes == 0:
+                    close_with(f, i, at, ahead, s, there)
+                if ti.static(how.counts_with_kick):
+                    count_step(thread, s, at, ahead)
+        else:
+            gather_and_kick(at, ahead, s, g, there)
+
+    @ti.func
+    def gather_and_kick(at, ahead, s: ti.template(), g: ti.template(), there: ti.template()):
+        """The loop that adds up forces, one thread for each atom, and kicks."""
         if ti.static(few and not many_body):
             ti.loop_config(serialize=True)
         for i in range(s.n):

@@ -15,6 +15,7 @@ class StepVariant:
         fused: the last loop over tuples takes the force of a single group straight to the velocity.
         kicks_in_pair_loop: the threads that find the force on an atom together kick the atom in the same
             loop.
+        lanes_kick: the same of the threads that find the force of moments on an atom.
         moves_to_spare: the loop that kicks moves atoms to a spare array, and that of the next step moves them
             back.
         moves_in_own_loop: atoms move in a loop after that which kicks.
@@ -25,6 +26,7 @@ class StepVariant:
     loops: str
     fused: bool = True
     kicks_in_pair_loop: bool = False
+    lanes_kick: bool = False
     moves_to_spare: bool = False
     moves_in_own_loop: bool = False
     acts: bool = False
@@ -87,6 +89,12 @@ BODIES_SWAP = StepVariant(
     "partial forces | sum, both kicks, drift",
     moves_to_spare=True,
 )
+MOMENTS_SWAP = StepVariant(
+    "angles as sums over neighbours, several threads for an atom, steps in pairs",
+    "moments | sum, both kicks, drift",
+    lanes_kick=True,
+    moves_to_spare=True,
+)
 VARIANTS = (
     PLAIN,
     PLAIN_ACTION,
@@ -98,6 +106,7 @@ VARIANTS = (
     BODIES_ACTION,
     BODIES_DRIFT,
     BODIES_SWAP,
+    MOMENTS_SWAP,
 )  # fmt: skip
 """All legal ways."""
 
@@ -119,7 +128,10 @@ def step_variant(variant: Variant, fused: bool, acts: bool) -> StepVariant:
             return BODIES_ACTION
         if not group.reads_neighbour_positions:
             return BODIES
-        return BODIES_SWAP if in_pairs else BODIES_DRIFT
+        if not in_pairs:
+            return BODIES_DRIFT
+        one_thread = coupling.local or (coupling.driven and not coupling.moves_cell)
+        return MOMENTS_SWAP if group.lanes_share_moments and not one_thread else BODIES_SWAP
     if acts:
         return PAIRS_ACTION
     if not group.lanes_find_force or (coupling.driven and not coupling.moves_cell):
