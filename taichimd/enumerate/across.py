@@ -8,7 +8,7 @@ the side of atom i. Sums are those of `reproducible_sum`, so neither lists nor t
 
 from typing import Any
 
-from taichimd.core.arguments import device_helper
+from taichimd.core.arguments import View, device_helper
 from taichimd.core.runtime import computed_in, ti
 from taichimd.enumerate.access import access
 from taichimd.enumerate.gather import gather_functions
@@ -18,6 +18,7 @@ from taichimd.enumerate.moments import moment_functions
 from taichimd.enumerate.passes import OfAtom
 from taichimd.enumerate.reproducible_sum import with_term
 from taichimd.enumerate.terms import PAIR_FORCES
+from taichimd.enumerate.visits import visit_function
 from taichimd.neighbours.entries import neighbour
 from taichimd.neighbours.rows import body_layout, row_layout, slot
 
@@ -46,6 +47,13 @@ def across_functions(group: Group, real: Any, term: Any, backend: str, triple: A
     if of_pairs.pair and (separate or not terms.many_body):
         found.append(_of_pairs(of_pairs, term, row_layout(backend)))
     return found
+
+
+class Sides(View):
+    """The side of an atom, and of all atoms."""
+
+    me: Any
+    side: Any
 
 
 @ti.func
@@ -78,7 +86,7 @@ def _of_pairs(terms: Any, term: Any, layout: int) -> Any:
     pair = terms.pair
 
     @ti.func
-    def slope(r2, p, mine, j, g: ti.template()):
+    def slope(j, r2, p, mine, g: ti.template()):
         _, w = pair.function(r2, p)
         return -0.5 * w
 
@@ -97,7 +105,7 @@ def _of_passes(terms: Any, term: Any, layout: int) -> list[Any]:
         return OfAtom(**dict(zip(names, values, strict=True)))
 
     @ti.func
-    def slope(r2, p, mine, j, g: ti.template()):
+    def slope(j, r2, p, mine, g: ti.template()):
         theirs = [ti.cast(g.own[k][j], term) for k in ti.static(range(count))]
         r = ti.sqrt(r2)
         _, _, to_theirs = function(r, p, of_atom(mine), of_atom(theirs))
@@ -114,32 +122,24 @@ def _of_neighbours(look: Any, term: Any, count: int, near: bool, slope: Any) -> 
         term: type of what is computed from distances.
         count: how many numbers of an atom the passes have stored.
         near: whether the near list is read, else the Verlet list.
-        slope: device function `(r2, p, mine, j, g)`: dU_j/dr_ji over the vector from i to j.
+        slope: device function `(j, r2, p, mine, g)`: dU_j/dr_ji over the vector from i to j.
     """
 
-    @device_helper
-    def rows_of(g: Any) -> Any:
-        return g.near if near else g.verlet
-
     @computed_in(term)
+    def add_opposite(sums: ti.template(), j, d, r2, p, mine, g: ti.template(), sides: ti.template()):
+        if _opposite(j, sides.me, g, sides.side):
+            factor = slope(j, r2, p, mine, g)
+            for c in ti.static(range(3)):
+                with_term(sums, 3, c, factor * d[c])
+
+    visits = visit_function(look, term, count, near, add_opposite)
+
+    @ti.func
     def add(
         i, me, g: ti.template(), side: ti.template(), nu: ti.template(), limits: ti.template(),
         sums: ti.template()
     ):  # fmt: skip
-        rows = rows_of(g)
-        n, width, shift_bits = g.n, rows.width, rows.shift_bits
-        x, a = rows.pos[i], look.kind_of(rows.kind, i)
-        mine = [ti.cast(g.own[k][i], term) for k in ti.static(range(count))]
-        shared = look.read_pair(g.kept.pair_table, 0)
-        for s in range(rows.count[i]):
-            d, r2, b = look.visit(i, s, x, n, width, shift_bits, rows)
-            p = look.pair_parameters(g.kept.pair_table, shared, a, b)
-            if r2 < p.cutoff * p.cutoff:
-                j = look.neighbour_of(i, s, n, width, shift_bits, rows)
-                if _opposite(j, me, g, side):
-                    factor = slope(r2, p, mine, j, g)
-                    for c in ti.static(range(3)):
-                        with_term(sums, 3, c, factor * d[c])
+        visits(i, 0, 1, g.kept.pair_table, g, sums, Sides(me=me, side=side))
 
     return add
 

@@ -20,7 +20,8 @@ from taichimd.enumerate.group import Group, GroupFunctions
 from taichimd.enumerate.parameters import columns_of
 from taichimd.enumerate.reproducible_sum import ALL, FORCE, TERMS, empty_sums, store_function, with_term
 from taichimd.enumerate.row_sums import across
-from taichimd.enumerate.terms import EACH_ATOM, NEIGHBOUR_SUM, PAIR_FORCES, LookUp, takes_row
+from taichimd.enumerate.terms import EACH_ATOM, NEIGHBOUR_SUM, PAIR_FORCES, LookUp, Passes, takes_row
+from taichimd.enumerate.visits import visit_function
 from taichimd.neighbours.control import Control
 from taichimd.neighbours.prune import prune_functions, threads_of_cut
 from taichimd.neighbours.rows import row_layout
@@ -28,6 +29,20 @@ from taichimd.neighbours.rows import row_layout
 
 class OfAtom(View):
     """The numbers of an atom, as attributes."""
+
+
+def joins(program: Passes, number: int) -> bool:
+    """Whether a pass over atoms takes part in the loop of the sum over neighbours before it.
+
+    It must not write what the sum of another atom may still read.
+    """
+    if not 0 < number < len(program.passes):
+        return False
+    before, one = program.passes[number - 1 : number + 1]
+    if (before.kind, one.kind) != (NEIGHBOUR_SUM, EACH_ATOM) or before.each_step != one.each_step:
+        return False
+    read = {name for earlier in program.passes[:number] for name in earlier.writes}
+    return not read.union(program.state).intersection(one.writes)
 
 
 def passes_functions(group: Group, variant: Any, thermostat: Any, box: Any) -> GroupFunctions:
@@ -46,27 +61,32 @@ def passes_functions(group: Group, variant: Any, thermostat: Any, box: Any) -> G
     def of_atom(values: Any) -> OfAtom:
         return OfAtom(**dict(zip(names, values, strict=True)))
 
-    def neighbour_sum(one: Any) -> Any:
+    def neighbour_sum(one: Any, then: Any) -> Any:
+        """Loop over atoms that stores a sum over neighbours; `then`, if any, is the pass over atoms after."""
         place = names.index(one.writes[0])
 
         @computed_in(term)
-        def found_by(i, lane, g: ti.template()):
-            """What every `lanes`-th entry of atom i gives, from `lane` on."""
-            rows, n, width, shift_bits = g.near, g.n, g.near.width, g.near.shift_bits
-            x = rows.pos[i]
-            a = look.kind_of(rows.kind, i)
-            mine = [ti.cast(g.own[k][i], term) for k in ti.static(range(count))]
-            shared = look.read_pair(g.kept.pair_table, 0)
-            total = empty_sums(1)
-            for k in range((rows.count[i] - lane + lanes - 1) // lanes):
-                s = lane + lanes * k
-                _, r2, b = look.visit(i, s, x, n, width, shift_bits, rows)
-                p = look.pair_parameters(g.kept.pair_table, shared, a, b)
-                if r2 < p.cutoff * p.cutoff:
-                    j = look.neighbour_of(i, s, n, width, shift_bits, rows)
-                    theirs = [ti.cast(g.own[k][j], term) for k in ti.static(range(count))]
-                    with_term(total, 1, 0, one.function(ti.sqrt(r2), p, of_atom(mine), of_atom(theirs)))
-            return total
+        def add_term(sums: ti.template(), j, d, r2, p, mine, g: ti.template(), how: ti.template()):
+            theirs = [ti.cast(g.own[k][j], term) for k in ti.static(range(count))]
+            with_term(sums, 1, 0, one.function(ti.sqrt(r2), p, of_atom(mine), of_atom(theirs)))
+
+        visits = visit_function(look, term, count, True, add_term)
+
+        @ti.func
+        def store_sum(
+            thread, table: ti.template(), g: ti.template(), want: ti.template(), first: ti.template(),
+            out: ti.template(), control: ti.template(), frozen, always: ti.template()
+        ):  # fmt: skip
+            i = thread // lanes
+            does = i < g.n and control[frozen] == 0 and (ti.static(always) or g.stepping == 1)
+            found = empty_sums(1)
+            if does:
+                visits(i, thread % lanes, lanes, table, g, found, FORCE)
+            total = across(found, 1, lanes)
+            if does and thread % lanes == 0:
+                g.own[place][i] = ti.cast(total[0], real)
+                if ti.static(bool(then)):
+                    then(i, g, want, first, out, control)
 
         @ti.func
         def run(
@@ -74,18 +94,12 @@ def passes_functions(group: Group, variant: Any, thermostat: Any, box: Any) -> G
             control: ti.template(), frozen, always: ti.template()
         ):  # fmt: skip
             for thread in range(g.pairs_end):
-                i = thread // lanes
-                does = i < g.n and control[frozen] == 0 and (ti.static(always) or g.stepping == 1)
-                found = empty_sums(1)
-                if does:
-                    found = found_by(i, thread % lanes, g)
-                total = across(found, 1, lanes)
-                if does and thread % lanes == 0:
-                    g.own[place][i] = ti.cast(total[0], real)
+                store_sum(thread, g.kept.pair_table, g, want, first, out, control, frozen, always)
 
         return run
 
-    def each_atom(one: Any) -> Any:
+    def of_one_atom(one: Any) -> Any:
+        """What a pass over atoms does with one atom."""
         places = [names.index(name) for name in one.writes]
         with_row = takes_row(one.function)
         within = [(names.index(name), curve) for name, curve in one.within] if isinstance(one, LookUp) else []
@@ -127,6 +141,11 @@ def passes_functions(group: Group, variant: Any, thermostat: Any, box: Any) -> G
             if ti.static(want == ALL):
                 add(i, ti.cast(found[0], real), first, out)
 
+        return of_one
+
+    def each_atom(one: Any) -> Any:
+        of_one = of_one_atom(one)
+
         @ti.func
         def run(
             g: ti.template(), want: ti.template(), first: ti.template(), out: ti.template(),
@@ -153,56 +172,52 @@ def passes_functions(group: Group, variant: Any, thermostat: Any, box: Any) -> G
     begins = [bool(knowing) and number == knowing[0] for number in range(len(program.passes))]
 
     @computed_in(term)
-    def forces_by(i, lane, many: ti.template(), g: ti.template(), want: ti.template()):
-        """Sums of force, energy and virial that every `many`-th entry of atom i gives, from `lane` on."""
-        rows, n, width, shift_bits = g.near, g.n, g.near.width, g.near.shift_bits
-        x = rows.pos[i]
-        a = look.kind_of(rows.kind, i)
-        mine = [ti.cast(g.own[k][i], term) for k in ti.static(range(count))]
-        shared = look.read_pair(g.kept.pair_table, 0)
+    def add_force(sums: ti.template(), j, d, r2, p, mine, g: ti.template(), want: ti.template()):
+        """Force of a pair, with energy and virial if they are wanted."""
         terms = ti.static(TERMS[FORCE] if want == FORCE else TERMS[ALL])
-        total = empty_sums(terms)
-        for k in range((rows.count[i] - lane + many - 1) // many):
-            s = lane + many * k
-            d, r2, b = look.visit(i, s, x, n, width, shift_bits, rows)
-            p = look.pair_parameters(g.kept.pair_table, shared, a, b)
-            if r2 < p.cutoff * p.cutoff:
-                j = look.neighbour_of(i, s, n, width, shift_bits, rows)
-                theirs = [ti.cast(g.own[k][j], term) for k in ti.static(range(count))]
-                r = ti.sqrt(r2)
-                u, to_mine, to_theirs = function(r, p, of_atom(mine), of_atom(theirs))
-                e = d / r
-                for q in ti.static(range(3)):
-                    with_term(total, terms, q, (to_mine + to_theirs) * e[q])
-                if ti.static(want != FORCE):
-                    with_term(total, terms, 3, u)
-                    for q in ti.static(range(9)):
-                        with_term(total, terms, ti.static(4 + q), -to_theirs * d[q // 3] * e[q % 3])
-        return total
+        r = ti.sqrt(r2)
+        theirs = [ti.cast(g.own[k][j], term) for k in ti.static(range(count))]
+        u, to_mine, to_theirs = function(r, p, of_atom(mine), of_atom(theirs))
+        e = d / r
+        for q in ti.static(range(3)):
+            with_term(sums, terms, q, (to_mine + to_theirs) * e[q])
+        if ti.static(want != FORCE):
+            with_term(sums, terms, 3, u)
+            for q in ti.static(range(9)):
+                with_term(sums, terms, ti.static(4 + q), -to_theirs * d[q // 3] * e[q % 3])
+
+    visit_forces = visit_function(look, term, count, True, add_force)
+
+    @ti.func
+    def store_forces(
+        thread, many: ti.template(), table: ti.template(), first: ti.template(), g: ti.template(),
+        out: ti.template(), control: ti.template(), frozen, want: ti.template(), bath: ti.template()
+    ):  # fmt: skip
+        terms = ti.static(TERMS[FORCE] if want == FORCE else TERMS[ALL])
+        i = thread // many
+        does = i < g.n and control[frozen] == 0
+        found = empty_sums(terms)
+        if does:
+            visit_forces(i, thread % many, many, table, g, found, want)
+        total = ti.cast(across(found, terms, many), real)
+        if does and thread % many == 0:
+            f, w = ti.Vector([total[q] for q in ti.static(range(3))]), ti.Matrix.zero(real, 3, 3)
+            if ti.static(want != FORCE):
+                for q in ti.static(range(9)):
+                    w[q // 3, q % 3] = total[4 + q]
+            store(i, g.n, f, w, out, want, bath)
+            if ti.static(want == ALL):
+                add(i, total[3], first, out)
 
     @ti.func
     def of_forces(
         first: ti.template(), g: ti.template(), out: ti.template(), control: ti.template(), frozen,
         want: ti.template(), bath: ti.template()
     ):  # fmt: skip
-        terms = ti.static(TERMS[FORCE] if want == FORCE else TERMS[ALL])
         # Sums of virials count that neighbouring threads have neighbouring atoms.
         many = ti.static(lanes if want in (FORCE, ALL) else 1)
         for thread in range(g.pairs_end if ti.static(many > 1) else g.n):
-            i = thread // many
-            does = i < g.n and control[frozen] == 0
-            found = empty_sums(terms)
-            if does:
-                found = forces_by(i, thread % many, many, g, want)
-            total = ti.cast(across(found, terms, many), real)
-            if does and thread % many == 0:
-                f, w = ti.Vector([total[q] for q in ti.static(range(3))]), ti.Matrix.zero(real, 3, 3)
-                if ti.static(want != FORCE):
-                    for q in ti.static(range(9)):
-                        w[q // 3, q % 3] = total[4 + q]
-                store(i, g.n, f, w, out, want, bath)
-                if ti.static(want == ALL):
-                    add(i, total[3], first, out)
+            store_forces(thread, many, g.kept.pair_table, first, g, out, control, frozen, want, bath)
 
     @ti.func
     def nothing(
@@ -218,17 +233,24 @@ def passes_functions(group: Group, variant: Any, thermostat: Any, box: Any) -> G
                     if ti.static(energy):
                         out.energy[i] = 0.0
 
-    made = {NEIGHBOUR_SUM: neighbour_sum, EACH_ATOM: each_atom}
-    runs = [made[one.kind](one) for one in program.passes if one.kind != PAIR_FORCES]
-    always = [not one.each_step for one in program.passes]
+    loops = []
+    for number, one in enumerate(program.passes):
+        always = not one.each_step
+        if one.kind == NEIGHBOUR_SUM and joins(program, number + 1):
+            run = neighbour_sum(one, of_one_atom(program.passes[number + 1]))
+            loops.append((run, begins[number + 1], always))
+        elif one.kind == NEIGHBOUR_SUM:
+            loops.append((neighbour_sum(one, None), False, always))
+        elif one.kind == EACH_ATOM and not joins(program, number):
+            loops.append((each_atom(one), begins[number], always))
 
     @ti.func
     def all_stages(
         g: ti.template(), out: ti.template(), control: ti.template(), frozen, want: ti.template(),
         bath: ti.template()
     ):  # fmt: skip
-        for k in ti.static(range(len(runs))):
-            runs[k](g, want, ti.static(begins[k]), out, control, frozen, ti.static(always[k]))
+        for k in ti.static(range(len(loops))):
+            loops[k][0](g, want, ti.static(loops[k][1]), out, control, frozen, ti.static(loops[k][2]))
         if ti.static(has_forces):
             of_forces(ti.static(begins[-1]), g, out, control, frozen, want, bath)
         else:

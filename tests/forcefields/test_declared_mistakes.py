@@ -153,6 +153,15 @@ def test_a_mistake_is_one_line_with_its_place(complaint, name):
     assert re.search(words, err.rstrip()), err
 
 
+def test_a_helper_of_another_file_is_not_derived(complaint, tmp_path):
+    """SymPy takes the place of `taichimd.math` in the file of the potential alone."""
+    helper = "from taichimd.math import exp\n\n\ndef decay(x):\n    return exp(-x)\n"
+    (tmp_path / "helper_of_own.py").write_text(helper)
+    err = complaint("from helper_of_own import decay\n\n\n" + derived("return p.k * decay(r)"))
+    assert f"own.py line {HEAD + 6}: mine: cannot derive it, because it calls a compiled function, or " in err
+    assert "write that function without @ti.func in this file" in err
+
+
 def test_a_plain_helper_that_decides_is_refused(complaint):
     """Python would decide once, for all distances: the energy would be wrong without a word."""
     err = complaint(function("return decides(r), 0.0"))

@@ -1,6 +1,8 @@
 """EAM through the engine: LAMMPS, derivatives, heat current, decompositions, own declarations, the end of "
 "a table."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from ase import Atoms
@@ -17,6 +19,8 @@ from taichimd import (
 )
 from taichimd.app.notes import beyond_tables
 from taichimd.core.errors import MissingParameterError, SettingsError
+from taichimd.enumerate.passes import joins
+from taichimd.enumerate.terms import EACH_ATOM, NEIGHBOUR_SUM, Pass, Passes
 from taichimd.forcefields.load import load_forcefield
 from taichimd.lammps.reference import lammps_evaluate
 from taichimd.program.check import check_forcefield
@@ -217,6 +221,16 @@ def test_mistakes_in_declarations():
         ManyBody("x", [density, bonds], arrays=("density",), params={}, of_atoms=("F",))
     with pytest.raises(SettingsError, match="derive=True cannot differentiate a table"):
         pair_potential(params={}, tables={"u": "eV"}, derive=True)(value_alone)
+
+
+def test_a_pass_over_atoms_joins_the_sum_before_it_unless_other_sums_read_what_it_writes():
+    ending = Pass(EACH_ATOM, None, ("slope",))
+    alone = Passes((Pass(NEIGHBOUR_SUM, None, ("density",)), ending), ("density", "slope"))
+    assert joins(alone, 1)
+    assert not joins(alone, 0)
+    assert not joins(replace(alone, state=("slope",)), 1)
+    assert not joins(replace(alone, passes=(alone.passes[0], replace(ending, writes=("density",)))), 1)
+    assert not joins(replace(alone, passes=(alone.passes[0], replace(ending, each_step=True))), 1)
 
 
 def test_fingerprints_know_the_values_of_curves():
