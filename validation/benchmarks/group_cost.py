@@ -46,13 +46,8 @@ def main() -> None:
     print(common.table(rows, ("atoms", "case", "us a step", "beside", "cost")))
 
 
-def acting_of(name: str, edge: float) -> dict[str, Any]:
-    """Arguments of `Simulation` of a case; empty where this version has no such class.
-
-    Args:
-        name: of the case.
-        edge: of the cubic cell, Å.
-    """
+def acting_of(name: str) -> dict[str, Any]:
+    """Arguments of `Simulation` of a case; empty where this version has no such class."""
     import taichimd
 
     halves = {"left": "fx < 0.5", "right": "fx >= 0.5"}
@@ -71,8 +66,9 @@ def acting_of(name: str, edge: float) -> dict[str, Any]:
     if name == "force on a group" and hasattr(taichimd, "Force"):
         return {"groups": halves, "acting": [taichimd.Force((0.0, 0.0, 1e-4), on="left")]}
     if name == "wall" and hasattr(taichimd, "Wall"):
-        floor = f"x > {-0.01 * edge:g}"
-        return {"acting": [taichimd.Wall(floor, "lj93", epsilon=1e-3, sigma=2.0, cutoff=5.0)]}
+        # 2 Å before the surface, near the minimum of the energy: a wall that is closer pushes atoms away, and
+        # lists are then rebuilt more often.
+        return {"acting": [taichimd.Wall("x > -2", "lj93", epsilon=1e-3, sigma=2.0, cutoff=5.0)]}
     return {}
 
 
@@ -86,10 +82,9 @@ def measured(n: int, options: Any) -> dict[str, Any]:
     cells = round((n / 8) ** (1 / 3))
     atoms = bulk("Si", cubic=True, a=5.431).repeat(cells)
     atoms.pbc = [False, True, True]
-    edge = 5.431 * cells
     simulations = {}
     for name in options.cases:
-        given = acting_of(name, edge)
+        given = acting_of(name)
         if given or name == "NVE":
             simulations[name] = Simulation(
                 atoms, "Si.tersoff", temperature=300.0, timestep=1.0, backend=options.backend, **given
