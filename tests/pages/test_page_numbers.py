@@ -110,6 +110,7 @@ PHYSICS, CONDUCTIVITY = "docs/measurements/physics.md", "docs/measurements/condu
 LIMITS, RELAX = "docs/measurements/speed_limits.md", "docs/howto/relax.md"
 BATCHES = "docs/decisions/022-batches.md"
 NEMD, ARGON_INTERFACE = "docs/nemd.md", "interface_conductance_argon"
+SIGE = "interface_conductance_sige"
 PHONONS = "docs/howto/phonons.md"
 CSSP, OUTPUT = "docs/howto/cssp.md", "docs/howto/output.md"
 SPEED, WRITTEN = "docs/measurements/speed.md", "docs/decisions/027-output.md"
@@ -197,6 +198,34 @@ NUMBERS = [
         lambda: f"{1e3 * of('heat_transmission', 'heat_exact_eV_per_ps'):.3f}",
     ),
     (CONDUCTIVITY, "| HNEMD along x, y and z, with", lambda: plain("heat_silicon")),
+    (CONDUCTIVITY, "| in the plane", lambda: with_error(*of("heat_graphene", "in_plane"), 0)),
+    (CONDUCTIVITY, "| out of the plane | 1", lambda: with_error(*of("heat_graphene", "out_of_plane"), 0)),
+    (CONDUCTIVITY, "| sum", lambda: with_error(*of("heat_graphene", "integral"), 0)),
+    (CONDUCTIVITY, "| classical", lambda: with_error(*of("heat_silica", "kappa_W_per_mK"), 3)),
+    (CONDUCTIVITY, "| with the quantum", lambda: with_error(*of("heat_silica", "quantum"), 3)),
+    *(
+        (
+            CONDUCTIVITY,
+            f"| {length} |",
+            lambda k=k, key=key: with_error(*of("heat_silicon_short", "lengths", k, key), 0),
+        )
+        for k, length in enumerate(("2.09", "3.99"))
+        for key in ("G_MW_per_m2K", "integral_of_spectrum_MW_per_m2K")
+    ),
+    *(
+        (CONDUCTIVITY, row, lambda name=name, k=k: with_error(*of(SIGE, "nemd", name, k), 0))
+        for row, name in (
+            ("| NEMD, heat of the baths", "G_of_jump"),
+            ("| NEMD, integral", "G_of_spectrum"),
+        )
+        for k in (0, 1)
+    ),
+    (
+        CONDUCTIVITY,
+        "| equilibrium, without",
+        lambda: with_error(*of(SIGE, "equilibrium", "G_without_exchange"), 0),
+    ),
+    (CONDUCTIVITY, "| expected in", lambda: f"{of(SIGE, 'expected_in_equilibrium_MW_per_m2K'):.0f}"),
     (NEMD, "| NEMD, heat of the baths", lambda: at_interface("nemd", "G_of_jump", 0)),
     (NEMD, "| NEMD, integral", lambda: at_interface("nemd", "G_of_spectrum", 1)),
     (
