@@ -62,7 +62,8 @@ def boundary_of(
     found = scaled(whole, PS / (halves.area * MEGAWATT))
     sides = len(halves.first), len(halves.second)
     capacity = exchange_time(1.0, sides) * PS / (halves.area * MEGAWATT)  # internal time MW/(m^2 K)
-    times = found.time[(found.time >= plateau[0] - 0.5 * dt) & (found.time <= plateau[1] + 0.5 * dt)]
+    inside = (found.time >= plateau[0] - 0.5 * dt) & (found.time <= plateau[1] + 0.5 * dt)
+    times, swing = found.time[inside], float(np.std(found.running_mean.value[inside]))
     value, slope = without_exchange(float(found.mean.value), times, capacity)
     corrected = replace(found.mean, value=value, error=slope * float(found.mean.error))
     resistance = 1.0e3 / value if value > 0.0 else np.nan
@@ -78,6 +79,12 @@ def boundary_of(
             f"the two sides come to one temperature in about {exchange:.3g} ps, and the integral falls in "
             f"that time; let the plateau end before {_EARLY * exchange:.3g} ps (--window, --plateau), or "
             "take a longer cell"
+        )
+    if swing > abs(float(found.mean.value)):
+        notes.append(
+            f"the integral swings by {swing:.3g} MW/(m² K) around its mean on the plateau, "
+            f"{found.mean.value:.3g}: sound waves do work against the stress of the two sides; relax the "
+            "cell to zero stress, or use --method nemd"
         )
     return Boundary(
         halves, found, corrected, Mean(resistance, resistance * corrected.error / value, found.mean.samples),

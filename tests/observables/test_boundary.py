@@ -82,6 +82,11 @@ def test_sides_of_an_interface_and_their_conductance_by_hand():
     early = boundary_of(runs, halves, 4.0, settings, (0.05 * PS, 0.2 * PS))  # G a hundred times as large
     assert np.isnan(early.corrected.value)
     assert "come to one temperature before the plateau" in early.notes[0]
+    times = dt * np.arange(20_000)
+    for k, run in enumerate(runs):  # a standing wave of 0.2 ps, beside the noise
+        run.found["flow"] = run.found["flow"] + np.cos(2 * np.pi * times / 0.2 + k)
+    waves = boundary_of(runs, halves, 40.0, settings, (0.05 * PS, 0.2 * PS))
+    assert any("sound waves do work against the stress" in note for note in waves.notes)
     slow = halves_of(BAR, KappaSettings(**{**BETWEEN, "interface": "15,20"}))
     assert exchange_time(1.0, (len(slow.first), len(slow.second))) < exchange_time(1.0, (96, 96))
 
