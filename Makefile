@@ -5,14 +5,21 @@ PYTHON ?=
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# Python compiles and keeps the modules that it imports: pip would compile 10,000, of which few are imported.
+export PIP_COMPILE := 0
+unexport PYTHONDONTWRITEBYTECODE
 # Tests run under the runtime that compiles faster, where it can be installed (tests/conftest.py).
-# They keep what Python compiles, for their own processes and for the next command.
-PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest --numprocesses auto --dist worksteal
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
-.PHONY: demo test test-long test-taichi mutations lint types wheel docs docs-links clean
+.PHONY: demo install test test-long test-taichi mutations lint types wheel docs docs-links clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/taichimd demo
+
+# All that the commands below need, at once: each installation builds taichimd in an environment of its own.
+install: EXTRAS = test,dev,docs
+install: pyproject.toml | $(BIN)/python
+	$(INSTALL)
 
 # Every test but those marked long.
 test: $(VENV)/.installed-test
@@ -54,7 +61,17 @@ docs-links: $(VENV)/.installed-docs
 clean:
 	rm -rf $(VENV) demo-output build dist .pytest_cache .ruff_cache .mypy_cache
 
-# Each stamp says that an installation succeeded; it is repeated only when pyproject.toml has changed.
+comma := ,
+# Install taichimd with the extras of EXTRAS. Each stamp says that an installation succeeded; it is repeated only
+# when pyproject.toml has changed.
+define INSTALL
+@echo "installing taichimd, the extras [$(EXTRAS)] and what they need into $(VENV) ..."
+@$(PIP) install --editable ".[$(EXTRAS),quadrants]" || { \
+	echo "quadrants cannot be installed here: taichimd takes Taichi, which is slower"; \
+	$(PIP) install --editable ".[$(EXTRAS)]"; }
+@touch $(VENV)/.installed $(addprefix $(VENV)/.installed-,$(subst $(comma), ,$(EXTRAS)))
+endef
+
 $(BIN)/python:
 	@sh .ci/make-venv "$(VENV)" "$(PYTHON)"
 
@@ -65,14 +82,6 @@ $(VENV)/.installed: pyproject.toml | $(BIN)/python
 		$(PIP) install --editable .; }
 	@touch $@
 
-$(VENV)/.installed-test: pyproject.toml | $(VENV)/.installed
-	@echo "installing the extras [test,quadrants] ..."
-	@$(PIP) install --editable ".[test,quadrants]" || { \
-		echo "quadrants cannot be installed here: tests run under Taichi, which compiles slower"; \
-		$(PIP) install --editable ".[test]"; }
-	@touch $@
-
-$(VENV)/.installed-%: pyproject.toml | $(VENV)/.installed
-	@echo "installing the extra [$*] ..."
-	@$(PIP) install --editable ".[$*]"
-	@touch $@
+$(VENV)/.installed-%: EXTRAS = $*
+$(VENV)/.installed-%: pyproject.toml | $(BIN)/python
+	$(INSTALL)
