@@ -8,7 +8,18 @@ import pytest
 from ase.build import bulk, molecule
 from ase.io import read
 
-from taichimd import Delete, Insert, Langevin, NoseHoover, Simulation, Wall, load_forcefield
+from taichimd import (
+    BerendsenNPT,
+    Delete,
+    Insert,
+    Langevin,
+    MartynaTobiasKlein,
+    NoseHoover,
+    Simulation,
+    StochasticCellRescaling,
+    Wall,
+    load_forcefield,
+)
 from taichimd.app.exchanging import check_exchange
 from taichimd.core.errors import MissingParameterError, SettingsError
 from taichimd.io.checkpoint import read_checkpoint
@@ -74,6 +85,58 @@ def test_the_number_of_atoms_changes_with_the_same_bits_however_a_run_is_cut(mor
     assert books["insert_Ar"]["momentum"][2] == pytest.approx(-12 * 5.0 * slab().get_masses()[0])
     # What molecules bring is not a drift.
     assert abs(whole.thermo().conserved - first) < 0.02 < abs(whole.exchange.received)
+
+
+def gas_of_argon():
+    """Dense and periodic, with room for more."""
+    atoms = bulk("Ar", cubic=True, a=5.9).repeat(3)
+    del atoms[::9]
+    return atoms
+
+
+SOFT = {"pressure_coupling_time": 200.0, "bulk_modulus": 2.0, "period": 7}
+
+
+@pytest.mark.parametrize(
+    "barostat",
+    [
+        StochasticCellRescaling(90.0, **SOFT, seed=3),
+        pytest.param(MartynaTobiasKlein(90.0, **SOFT, control="triclinic"), marks=pytest.mark.long),
+        pytest.param(BerendsenNPT(90.0, **SOFT), marks=pytest.mark.long),
+    ],
+    ids=["scr", "mtk", "berendsen"],
+)
+def test_a_cell_with_a_barostat_loses_and_gains_atoms(barostat):
+    """A place is drawn in the present cell; barostat and thermostat continue, their account as well."""
+
+    def made():
+        both = [
+            Insert("Ar", every=40.0, temperature=90.0, at_once=2, distance=3.0),
+            Delete("any", every=60.0, at_once=1),
+        ]
+        return both, Simulation(
+            gas_of_argon(), "Ar.lj", timestep=2.0, temperature=90.0, ensemble=barostat, acting=both
+        )
+
+    _, whole = made()
+    cell = whole.engine.cell
+    whole.run(130)
+    both, cut = made()
+    first = cut.thermo().conserved
+    cut.run(57)
+    cut.save("cut.npz")
+    cut = Simulation.load("cut.npz", acting=both)
+    cut.run(73)
+    assert np.array_equal(whole.positions(), cut.positions())
+    assert np.array_equal(whole.velocities(), cut.velocities())
+    assert np.array_equal(whole.engine.cell, cut.engine.cell)
+    assert whole.exchange.save() == cut.exchange.save()
+    books = whole.exchange.of
+    assert (books["insert_Ar"]["molecules"], books["delete_any"]["molecules"]) == (12, 4)
+    assert len(whole.numbers) == 96 + 12 - 4
+    assert abs(np.linalg.det(whole.engine.cell) / np.linalg.det(cell) - 1.0) > 1e-4
+    if first is not None:  # the barostat of Berendsen conserves nothing
+        assert abs(whole.thermo().conserved - first) < 0.02 < abs(whole.exchange.received)
 
 
 def test_a_run_of_the_command_line_has_frames_columns_and_a_restart_with_all_bits(call):

@@ -85,6 +85,16 @@ def test_silicon_is_stretched_until_it_fails(script):
 
 
 @pytest.mark.long
+def test_a_beam_grows_a_film(script):
+    out = script("grow_film.py")
+    assert number(out, "inserted") == 144
+    assert number(out, "in the film") + number(out, "deleted") == 144
+    assert number(out, "deleted") < 8
+    assert number(out, "temperature") == pytest.approx(34, abs=5)
+    assert abs(number(out, "drift")) < 100
+
+
+@pytest.mark.long
 def test_a_ball_indents_silicon_by_the_law_of_hertz(script):
     out = script("indent_silicon.py")
     assert number(out, "E*") == pytest.approx(160, abs=15)
