@@ -28,6 +28,13 @@ def test_forces_and_virial_are_derivatives_of_the_energy(name):
     assert "consistent" in str(found)
 
 
+def test_a_jump_of_the_second_derivative_is_no_wrong_force():
+    """Two atoms of the fourth cluster are 8e-5 angstrom from the distance at which f_C begins to fall."""
+    found = check_forcefield(load_forcefield("C_2010.tersoff"), clusters=4, seed=1)
+    assert found.force_error < 1e-9
+    assert found.virial_error < 1e-9
+
+
 def test_the_check_finds_what_is_wrong():
     @pair_potential(params={"k": "eV"})
     def wrong_sign(r, p):
