@@ -23,6 +23,8 @@ CASES = {
     "wall": ("NVE", 0.03),
 }
 """Reference of each case, and the cost that is aimed at; 0: none."""
+SETTLE = 1000
+"""Steps before the pieces, and of the run that their length is found from."""
 
 
 def main() -> None:
@@ -90,19 +92,23 @@ def measured(n: int, options: Any) -> dict[str, Any]:
                 atoms, "Si.tersoff", temperature=300.0, timestep=1.0, backend=options.backend, **given
             )
     dt, steps = 1.0 * units.FS, {}
-    for name, simulation in simulations.items():
-        simulation.engine.advance(200, dt)
+
+    def seconds(simulation: Any, number: int) -> float:
+        simulation.engine.synchronize()
         begin = time.perf_counter()
-        simulation.engine.advance(100, dt)
-        each = (time.perf_counter() - begin) / 100
-        steps[name] = max(20, round(options.seconds / each))
+        simulation.engine.advance(number, dt)
+        simulation.engine.synchronize()
+        return time.perf_counter() - begin
+
+    for name, simulation in simulations.items():
+        # The first call compiles, and lists learn their skins.
+        for number in (200, SETTLE):
+            seconds(simulation, number)
+        steps[name] = max(20, round(options.seconds / (seconds(simulation, SETTLE) / SETTLE)))
     times: dict[str, list[float]] = {name: [] for name in simulations}
     for _ in range(options.rounds):
         for name, simulation in simulations.items():
-            begin = time.perf_counter()
-            simulation.engine.advance(steps[name], dt)
-            simulation.engine.thermo()
-            times[name].append((time.perf_counter() - begin) / steps[name])
+            times[name].append(seconds(simulation, steps[name]) / steps[name])
     cases = {}
     for name, own in times.items():
         reference, aim = CASES[name]
