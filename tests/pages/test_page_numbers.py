@@ -470,6 +470,31 @@ def test_properties_of_metals_are_those_of_the_result():
     ]
 
 
+def test_melting_point_is_that_of_the_result():
+    text = text_of("docs/forcefields/eam.md")
+    _, *rows = rows_between(
+        "docs/forcefields/eam.md", "## Melting point of copper", "**Conclusion.** The melting"
+    )
+    assert rows == [
+        [str(one["seed"]), f"{one['temperature_K']:.1f}", f"{100 * one['share_of_crystal']:.0f} %"]
+        for one in of("melting", "runs")
+    ]
+    found, error = of("melting", "melting_point_K"), of("melting", "error_K")
+    assert f"melting point of this potential is {found:.1f} ± {error:.1f} K" in text
+    assert f"{100 * (1357.8 / found - 1):.1f} % higher" in " ".join(text.split())
+
+
+def test_an_earlier_commit_is_no_faster():
+    results = of("two_commits_h200", "results")
+    ratios = [one["ratio"] for one in results]
+    words = (
+        f"takes {min(ratios):.2f} to {max(ratios):.2f} times as long as at 08e9505, with the same bits "
+        f"({len(results)} systems"
+    )
+    assert words in " ".join(text_of("docs/measurements/speed.md").split())
+    assert all(one["same_bits"] for one in results)
+
+
 def test_fracture_has_the_numbers_of_the_result():
     _, *rows = rows_between("docs/ensembles/deformation.md", "**Fracture.**", "![Bars under tension")
     assert rows == [
