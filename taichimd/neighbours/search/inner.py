@@ -119,10 +119,12 @@ def inner_search(bins: BinFunctions, near_in_word: DeviceFunction, how: Search) 
             searches = thread < n and bins.gets_row(i, ident, sort)
             if ti.static(not some_rows):
                 found = search_row(searches, row)
-            elif some(searches):
-                found = search_row(searches, row)
+            else:
+                if some(searches):
+                    found = search_row(searches, row)
                 if not searches:
-                    found = 0
+                    # A row without entries; threads behind the last atom have none.
+                    found = ti.select(thread < n, 0, -1)
             if found >= 0:
                 bins.take(i, found, rows.count, control)
             leave(i, found < 0 and thread < n, thread, sort)
