@@ -115,7 +115,7 @@ def start(backend: str = "auto") -> str:
     if _backend is None:
         found = backend_for(backend)
         options = _options()
-        if found == "cpu" and NAME == "quadrants":
+        if NAME == "quadrants":
             # LLVM does the same after it, sooner: docs/decisions, 025.
             options["cfg_optimization"] = False
         # Both runtimes announce themselves on stdout, where commands print results.
