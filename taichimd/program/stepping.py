@@ -38,7 +38,7 @@ class SteppedSystems(Systems):
             self.baths.groups.check_timestep(timestep)
         last = self.step + n_steps
         if self.drives is not None:
-            self.drives.check_time(last, float(timestep))
+            self.drives.check_time(self.step, last, float(timestep))
             self.drives.begin(self.step, float(timestep), self.device.measure_drives)
         self.device.begin(float(timestep))
         while self.step < last and self.alive:

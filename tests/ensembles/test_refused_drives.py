@@ -167,6 +167,15 @@ def test_a_table_that_ends_before_the_run_is_refused():
         one.run(6)
 
 
+def test_the_time_of_a_table_counts_from_the_first_step_of_the_drive():
+    one = started([Force([[0, 0, 0, 0], [20, 0, 0, 1]], name="kick")], far(2))
+    one.engine.set_state(step=100)
+    one.engine.advance(6, 2.0 * units.FS)
+    with pytest.raises(SettingsError, match="ends at 20 fs, and the run at 24 fs"):
+        one.engine.advance(3, 4.0 * units.FS)
+    one.engine.advance(2, 4.0 * units.FS)
+
+
 def test_a_record_makes_the_same_drive():
     given = [
         Force([[0, 0, 0, 0], [10, 0, 0, 1]]),

@@ -50,22 +50,20 @@ class Drives(DriveRows):
                 if own.started is None:
                     own.started = sum(int(sums[row, of.REACTION]) for row in own.rows)
 
-    def check_time(self, step: int, timestep: float) -> None:
-        """Raise if a run until a step, with a time step (internal), lasts longer than a table.
+    def check_time(self, step: int, last: int, timestep: float) -> None:
+        """Raise if a run from a step to the last one, with a time step (internal), lasts longer than a table.
 
         Raises:
             SettingsError: which one, and when it ends.
         """
-        numbers = self.numbers.to_numpy()
-        origin, begun = float(self.values.to_numpy()[of.TIME_ORIGIN]), int(numbers[of.STEP_ORIGIN])
-        old = self.timestep or timestep
-        for own in (one for each in self.own for one in each):
-            last = own.drive.what.last_time()
-            end = (origin + (step - begun) * (timestep if self.timestep is None else old)) / units.FS
-            if last is not None and end > last * (1.0 + 1e-12):
+        begun = 0.0 if self.timestep is None else self.time(step)
+        end = (begun + (last - step) * timestep) / units.FS
+        for own in self._all():
+            until = own.drive.what.last_time()
+            if until is not None and end > until * (1.0 + 1e-12):
                 raise SettingsError(
-                    f"the table of {own.drive.name} ends at {last:g} fs, and the run at {end:g} fs; give the "
-                    "table more lines, or run fewer steps"
+                    f"the table of {own.drive.name} ends at {until:g} fs, and the run at {end:g} fs; give "
+                    "the table more lines, or run fewer steps"
                 )
 
     def next_removal(self, step: int) -> int | None:
