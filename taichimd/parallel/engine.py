@@ -177,7 +177,7 @@ class ParallelEngine(NotCopied):
             self._way.exchange(held.shared.sent, held.shared.received, held.route)
 
     def time_phases(self) -> Phases:
-        """Measure phases of steps from now on, which then are a little slower; returns what reports them."""
+        """Measure phases of steps until the report, of some thousand steps; returns what reports them."""
         self._held.phases = found = Phases()
         found.mark("host")
         return found
@@ -305,7 +305,6 @@ class ParallelEngine(NotCopied):
     def _met(self) -> Array:
         """(processes, 3) `Held.met`, with steps since the host looked; waits for the device."""
         met = self._held.met()
-        self._held.phases.collect()
         met[:, 2] -= self._since
         return met
 

@@ -1,7 +1,7 @@
 """How long the phases of a step take on the device of a process, for measurements.
 
 On a GPU events are recorded between the kernels, in their stream, so that the host waits no more often than
-without them. Elsewhere, or without CuPy, the host waits at the end of each phase.
+without them; the report reads them. Elsewhere, or without CuPy, the host waits at the end of each phase.
 """
 
 import time
@@ -15,7 +15,6 @@ class Phases:
 
     def __init__(self) -> None:
         self._events = _events() if backend() == "cuda" else None
-        self._spare: list[Any] = []
         self._marks: list[tuple[str, Any]] = []
         self.ms: dict[str, float] = {}
         self.times: dict[str, int] = {}
@@ -24,19 +23,13 @@ class Phases:
         """A phase ends here; the first mark of all only begins to count."""
         self._marks.append((phase, self._now()))
 
-    def collect(self) -> None:
-        """Add up the marks so far; the device has done what was queued."""
-        for (_, begin), (phase, end) in zip(self._marks, self._marks[1:], strict=False):
-            self.ms[phase] = self.ms.get(phase, 0.0) + self._between(begin, end)
-            self.times[phase] = self.times.get(phase, 0) + 1
-        if self._events is not None:
-            self._spare += [event for _, event in self._marks[:-1]]
-        self._marks = self._marks[-1:]
-
     def report(self) -> dict[str, Any]:
         """Milliseconds and number of each phase so far; waits for the device."""
         ti.sync()
-        self.collect()
+        for (_, begin), (phase, end) in zip(self._marks, self._marks[1:], strict=False):
+            self.ms[phase] = self.ms.get(phase, 0.0) + self._between(begin, end)
+            self.times[phase] = self.times.get(phase, 0) + 1
+        self._marks = self._marks[-1:]
         return {
             "clock": "host" if self._events is None else "events",
             "ms": {name: self.ms[name] for name in sorted(self.ms)},
@@ -47,7 +40,7 @@ class Phases:
         if self._events is None:
             ti.sync()
             return time.perf_counter()
-        event = self._spare.pop() if self._spare else self._events.Event()
+        event = self._events.Event()
         event.record()
         return event
 
@@ -62,9 +55,6 @@ class NoPhases:
     """Nobody measures."""
 
     def mark(self, phase: str) -> None:
-        """See `Phases`."""
-
-    def collect(self) -> None:
         """See `Phases`."""
 
 

@@ -58,6 +58,10 @@ def main() -> None:
         )
     common.write_json(options.out, report)
     print(common.table([_shown(row) for row in report["runs"]], HEADER))
+    for row in report["runs"]:
+        first = row["phases"][0]["ms"].items()
+        shown = (f"{phase} {ms / row['steps_of_phases']:.3f}" for phase, ms in first)
+        print(f"{row['case']}, {row['processes']} processes, ms a step of the first one:", ", ".join(shown))
     wrong = [row for row in report["runs"] if not row.get("same_bits", row.get("agrees", True))]
     sys.exit(bool(report["failed"] or wrong))
 
