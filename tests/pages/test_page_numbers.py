@@ -7,6 +7,7 @@ import pytest
 from pages import ROOT, blocks, commands, text_of
 
 from taichimd.forcefields.library import shipped
+from validation.benchmarks import group_cost
 from validation.benchmarks.gpumd_figures import npt_over_nve
 
 pytestmark = pytest.mark.once
@@ -296,6 +297,15 @@ def drive_rows():
 def test_the_page_of_drives_has_the_numbers_of_the_result():
     shown = rows_between("docs/ensembles/drives.md", "## Evidence", "## What is refused")
     assert list(shown)[1:] == drive_rows()
+
+
+def test_costs_of_groups_are_those_of_the_result():
+    page, file = "docs/ensembles/groups.md", ROOT / "validation/results/group_cost_h100.json"
+    if not file.exists():
+        assert "## Cost" not in text_of(page)
+        return
+    _, *rows = rows_between(page, "## Cost", "Conclusion of the costs")
+    assert rows == group_cost.table(json.loads(file.read_text()))
 
 
 def test_gpumd_beside_taichimd_is_as_the_result_says():

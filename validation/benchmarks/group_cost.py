@@ -3,53 +3,86 @@
     TAICHIMD_RUNTIME=quadrants python -m validation.benchmarks.group_cost --backend cuda \
         --atoms 8000 512000 --out validation/results/group_cost_h100.json
 
-Slabs of Tersoff silicon. All cases of a size are simulations of one process, which take turns: in each of
-`--rounds` each does a piece of `--seconds`. The cost of a case is the median over rounds of its time for a
-step over the time of its reference in the same round. Forces and walls are timed if this version has them.
+Slabs of Tersoff silicon. First each case compiles in a process of its own, all at a time, and the kernels are
+kept. Then all cases of a size are simulations of one process, which take turns: in each of `--rounds` each
+does a piece of `--seconds`, of steps alone, in every second round in the reverse order. The cost of a case is
+the median over rounds of its time for a step over the time of its reference in the same round. `rebuilds` of
+lists in the pieces, and skins, should be alike in a case and its reference.
 """
 
 import statistics
+import subprocess
+import sys
 import time
 from typing import Any
 
 from validation import common
 
 CASES = {
-    "NVE": ("", 0.0),
     "one Langevin bath": ("", 0.0),
     "two Langevin groups": ("one Langevin bath", 0.05),
-    "two sources": ("NVE", 0.0),
+    "NVE": ("", 0.0),
     "force on a group": ("NVE", 0.03),
     "wall": ("NVE", 0.03),
+    "two sources": ("NVE", 0.0),
 }
-"""Reference of each case, and the cost that is aimed at; 0: none."""
+"""Reference of each case, and the cost that is aimed at; 0: none. The last case is done if it is named."""
 SETTLE = 1000
 """Steps before the pieces, and of the run that their length is found from."""
 
 
 def main() -> None:
-    """Measure, write the JSON after each size, print a table."""
+    """Measure, write the JSON after each size, print the rows of the page."""
     parser = common.parser(__doc__ or "", out="group_cost_cpu")
     parser.add_argument("--backend", default="cpu", choices=["cpu", "cuda"])
     parser.add_argument("--atoms", type=int, nargs="+", default=[8000])
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--seconds", type=float, default=0.5, help="of a piece of one case")
-    parser.add_argument("--cases", nargs="+", default=list(CASES), choices=list(CASES))
+    parser.add_argument("--cases", nargs="+", default=list(CASES)[:5], choices=list(CASES))
+    parser.add_argument("--no-compile", action="store_true", help="do not compile beforehand")
     options = parser.parse_args()
+    if not options.no_compile:
+        compile_all(options)
     report: dict[str, Any] = {**common.provenance(), "potential": "Si.tersoff", "sizes": {}}
-    rows = []
     for n in options.atoms:
-        found = measured(n, options)
-        report["sizes"][str(n)] = found
+        report["sizes"][str(n)] = measured(n, options)
         common.write_json(options.out, report)
-        for name, one in found["cases"].items():
-            cost = "" if one["cost"] is None else f"{one['cost']:+.1%}"
-            rows.append((f"{found['atoms']:,}", name, f"{one['us_per_step']:.1f}", one["reference"], cost))
-    print(common.table(rows, ("atoms", "case", "us a step", "beside", "cost")))
+    print(*("| " + " | ".join(cells) + " |" for cells in table(report)), sep="\n")
+
+
+def table(report: dict[str, Any]) -> list[list[str]]:
+    """Rows of the page of groups: atoms, case, time of a step (µs), reference, cost, limit."""
+    return [
+        [
+            f"{size['atoms']:,}",
+            name,
+            f"{one['us_per_step']:.1f}",
+            one["reference"],
+            "" if one["cost"] is None else f"{100 * one['cost']:+.1f}%".replace("-", "−"),
+            f"{100 * one['aim']:.0f}%" if one["aim"] else "",
+        ]
+        for size in report["sizes"].values()
+        for name, one in size["cases"].items()
+    ]
+
+
+def compile_all(options: Any) -> None:
+    """Let a process for each size and case compile its kernels, which the runtime keeps for this one."""
+    head = [sys.executable, "-m", "validation.benchmarks.group_cost", "--backend", options.backend]
+    head += ["--rounds", "1", "--seconds", "0", "--no-compile", "--out", "/dev/null"]
+    begin = time.perf_counter()
+    started = [
+        subprocess.Popen([*head, "--atoms", str(n), "--cases", case], stdout=subprocess.DEVNULL)
+        for n in options.atoms
+        for case in options.cases
+    ]
+    if any([process.wait() for process in started]):
+        raise SystemExit("a process that compiles has failed; see above")
+    print(f"{len(started)} processes compiled in {time.perf_counter() - begin:.0f} s", flush=True)
 
 
 def acting_of(name: str) -> dict[str, Any]:
-    """Arguments of `Simulation` of a case; empty where this version has no such class."""
+    """Arguments of `Simulation` of a case."""
     import taichimd
 
     halves = {"left": "fx < 0.5", "right": "fx >= 0.5"}
@@ -65,9 +98,9 @@ def acting_of(name: str) -> dict[str, Any]:
             "groups": halves,
             "acting": [taichimd.Source(0.1, on="left"), taichimd.Source(-0.1, on="right")],
         }
-    if name == "force on a group" and hasattr(taichimd, "Force"):
+    if name == "force on a group":
         return {"groups": halves, "acting": [taichimd.Force((0.0, 0.0, 1e-4), on="left")]}
-    if name == "wall" and hasattr(taichimd, "Wall"):
+    if name == "wall":
         # 2 Å before the surface, near the minimum of the energy: a wall that is closer pushes atoms away, and
         # lists are then rebuilt more often.
         return {"acting": [taichimd.Wall("x > -2", "lj93", epsilon=1e-3, sigma=2.0, cutoff=5.0)]}
@@ -84,14 +117,13 @@ def measured(n: int, options: Any) -> dict[str, Any]:
     cells = round((n / 8) ** (1 / 3))
     atoms = bulk("Si", cubic=True, a=5.431).repeat(cells)
     atoms.pbc = [False, True, True]
-    simulations = {}
-    for name in options.cases:
-        given = acting_of(name)
-        if given or name == "NVE":
-            simulations[name] = Simulation(
-                atoms, "Si.tersoff", temperature=300.0, timestep=1.0, backend=options.backend, **given
-            )
-    dt, steps = 1.0 * units.FS, {}
+    simulations = {
+        name: Simulation(
+            atoms, "Si.tersoff", temperature=300.0, timestep=1.0, backend=options.backend, **acting_of(name)
+        )
+        for name in options.cases
+    }
+    dt, steps, before = 1.0 * units.FS, {}, {}
 
     def seconds(simulation: Any, number: int) -> float:
         simulation.engine.synchronize()
@@ -105,14 +137,16 @@ def measured(n: int, options: Any) -> dict[str, Any]:
         for number in (200, SETTLE):
             seconds(simulation, number)
         steps[name] = max(20, round(options.seconds / (seconds(simulation, SETTLE) / SETTLE)))
+        before[name] = simulation.engine.statistics()["rebuilds"]
     times: dict[str, list[float]] = {name: [] for name in simulations}
-    for _ in range(options.rounds):
-        for name, simulation in simulations.items():
-            times[name].append(seconds(simulation, steps[name]) / steps[name])
+    for k in range(options.rounds):
+        for name in list(simulations)[:: 1 - k % 2 * 2]:
+            times[name].append(seconds(simulations[name], steps[name]) / steps[name])
     cases = {}
     for name, own in times.items():
         reference, aim = CASES[name]
         ratios = [a / b for a, b in zip(own, times.get(reference, []), strict=False)]
+        lists = simulations[name].engine.statistics()
         cases[name] = {
             "us_per_step": statistics.median(own) * 1e6,
             "reference": reference,
@@ -120,6 +154,8 @@ def measured(n: int, options: Any) -> dict[str, Any]:
             "cost_of_each_round": [ratio - 1.0 for ratio in ratios],
             "aim": aim,
             "steps": steps[name],
+            "rebuilds": lists["rebuilds"] - before[name],
+            **{skin: lists[skin] for skin in ("outer_skin_A", "inner_skin_A")},
         }
     return {"atoms": len(atoms), "cases": cases}
 
