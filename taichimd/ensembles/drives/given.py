@@ -139,8 +139,7 @@ def group_drives(
 
     Raises:
         SettingsError: an unknown or empty group, two drives of one name, an atom that moves in two ways,
-            charges or an array
-            that the structure does not have.
+            charges or an array that the structure does not have.
     """
     given = [one for one in acting if isinstance(one, Drive | GroupDrive)]
     # Groups that move come first: other drives leave their atoms alone.
