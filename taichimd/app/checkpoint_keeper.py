@@ -85,13 +85,17 @@ class SavedTogether(Observer):
     totals_only = True
 
     def __init__(self, going: Callable[[], Sequence[tuple[CheckpointKeeper, SimulatedSystem]]]) -> None:
-        self._going = going
+        self._going, self._due = going, False
+
+    def needs_reports(self) -> bool:
+        """Whether the first of them is due: rows must be in their tables before a checkpoint."""
+        self._due = self._going()[0][0].due
+        return self._due
 
     def tick(self, simulation: SimulatedSystem) -> None:
-        """Save, if the first of them is due."""
-        going = self._going()
-        if going[0][0].due:
-            for keeper, one in going:
+        """Save, if it is time."""
+        if self._due:
+            for keeper, one in self._going():
                 keeper.save(one)
 
 

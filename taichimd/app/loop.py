@@ -19,7 +19,7 @@ TARGET_SECONDS = 0.2
 """Wall-clock length aimed at for one call of the engine: several a second, so that Ctrl-C feels immediate,
 and yet long against the host's part of a call (well below a millisecond)."""
 TICK_SECONDS = 0.05
-"""Least wall-clock time between ticks: rows that wait are reported before each of them."""
+"""Least wall-clock time between ticks: rows that wait come to the host before each of them."""
 _MAX_GROWTH = 10
 
 
@@ -121,6 +121,10 @@ class Watched:
         thermo = self.simulation.thermo()
         for observer in due:
             observer.report(self.simulation, thermo)
+
+    def needs_reports(self) -> bool:
+        """Whether an observer's tick waits for all reports; asks each of them."""
+        return any([one.needs_reports() for one in self.observers])
 
     def tick(self) -> None:
         """Tell observers that a piece of steps is done."""
@@ -285,7 +289,9 @@ def _run(
         # Samples and rows may come thousands of times a second; ticks need not.
         if now == last or begin - ticked >= TICK_SECONDS:
             ticked = begin
-            flush()
+            needed = any([one.needs_reports() for one in watched])
+            if recorder is not None:
+                recorder.before_tick(needed or now == last)
             _each(watched, Watched.tick)
         output += time.perf_counter() - begin
     begin = time.perf_counter()

@@ -21,8 +21,8 @@ class Observer:
     Attributes:
         every: steps between reports to this observer; None: the `every` of `Simulation.run`.
         totals_only: whether a report needs only `thermo`, step, time and cell. If so, the run does not wait
-            for the report. The report may come later, in its order, and before the next tick. Positions are
-            then positions of a later step.
+            for the report. The report may come later, in its order, and before the next tick unless
+            `needs_reports` says otherwise. Positions are then positions of a later step.
     """
 
     every: int | None = None
@@ -30,6 +30,10 @@ class Observer:
 
     def report(self, simulation: SimulatedSystem, thermo: Thermo) -> None:
         """Called at the first step, at each multiple of `every`, and at the last step."""
+
+    def needs_reports(self) -> bool:
+        """Called before each tick: whether the tick waits for the reports of all steps before it."""
+        return type(self).tick is not Observer.tick
 
     def tick(self, simulation: SimulatedSystem) -> None:
         """Called after each piece of steps, a few times a second."""

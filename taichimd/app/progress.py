@@ -127,6 +127,10 @@ class ProgressObserver(Observer):
         if simulation.step == self._last:
             self._show(simulation)
 
+    def needs_reports(self) -> bool:
+        """No: it shows the newest report that there is."""
+        return False
+
     def tick(self, simulation: SimulatedSystem) -> None:
         """Refresh the output, if enough time has passed."""
         self._follow(simulation)

@@ -24,6 +24,7 @@ class _Call:
     Attributes:
         kernel, code: before and after compilation.
         arguments: with its arrays and vectors.
+        levels: nested loops of a graph: the argument that a loop depends on, and the loop around it.
         vectors: in `arguments`; another one is set.
         held: weak references to the arrays.
     """
@@ -31,6 +32,7 @@ class _Call:
     kernel: Any
     code: Any
     arguments: Any
+    levels: tuple[tuple[int, int], ...]
     vectors: tuple[Any, ...]
     held: tuple[Any, ...]
 
@@ -39,7 +41,7 @@ class Launches:
     """What is known of the launches of one kernel.
 
     Args:
-        compiled: the runtime's kernel. It returns nothing, and does not loop on the device.
+        compiled: the runtime's kernel. It returns nothing.
         types: of its arguments: of the runtime for numbers and vectors, None for arrays.
     """
 
@@ -66,6 +68,10 @@ class Launches:
             arguments.set_args_int(self._ints, tuple([int(flat[k]) for k in self._ints]))
         if self._floats:
             arguments.set_args_float(self._floats, tuple([float(flat[k]) for k in self._floats]))
+        if self._primal.use_graph:
+            arguments.use_graph = True
+            for argument, around in call.levels:
+                arguments.add_graph_do_while_level(argument, around)
         ti.lang.impl.get_runtime().prog.launch_kernel(call.code, arguments)
         return True
 
@@ -90,7 +96,8 @@ class Launches:
 
         held = tuple(weakref.ref(flat[k], forget) for k in self._arrays)
         code = primal.compiled_kernel_data_by_key[primal._last_launch_key]
-        calls[key] = _Call(kernel, code, arguments, tuple(flat[k] for k in self._vectors), held)
+        levels = tuple((one.cond_cpp_arg_id, one.parent_id) for one in primal.graph_do_while_levels)
+        calls[key] = _Call(kernel, code, arguments, levels, tuple(flat[k] for k in self._vectors), held)
 
 
 def launches_of(compiled: Any, types: Sequence[Any]) -> Launches | None:
@@ -98,6 +105,9 @@ def launches_of(compiled: Any, types: Sequence[Any]) -> Launches | None:
     if NAME != "quadrants":
         return None
     primal: Any = getattr(compiled, "_primal", None)
-    needed = ("materialized_kernels", "compiled_kernel_data_by_key", "_last_launch_key", "use_graph")
-    known = all(hasattr(primal, name) for name in needed) and not primal.use_graph
+    needed = (
+        "materialized_kernels", "compiled_kernel_data_by_key", "_last_launch_key", "use_graph",
+        "graph_do_while_levels",
+    )  # fmt: skip
+    known = all(hasattr(primal, name) for name in needed)
     return Launches(compiled, types) if known else None

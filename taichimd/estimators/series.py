@@ -13,6 +13,7 @@ import numpy as np
 from taichimd.core.arrays import Array
 from taichimd.core.errors import AnalysisError
 from taichimd.core.markup import joined, paragraph, table
+from taichimd.estimators.student import quantile_975
 
 _NORMAL = 1.959964
 """Standard deviations that hold 95 % of a normal distribution."""
@@ -67,9 +68,7 @@ def student(degrees: float) -> float:
     Args:
         degrees: degrees of freedom of the error, above 0.
     """
-    from scipy.special import stdtrit  # takes a fifth of a second to import
-
-    return float(stdtrit(degrees, 0.975)) / _NORMAL
+    return quantile_975(degrees) / _NORMAL
 
 
 def mean_of(samples: Array) -> Mean:

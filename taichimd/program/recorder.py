@@ -13,7 +13,7 @@ forces.
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -93,7 +93,7 @@ class RowRoom:
             self._device.call(_keeping(), self._kept)
 
     def fetch(self, rows: int) -> list[dict[str, NDArray[Any]]]:
-        """What the first rows hold: (pieces, columns) sums by name, "bath", "ledger" and "cells"."""
+        """What the first rows hold: (systems, columns) sums by name, "bath", "ledger" and "cells"."""
         arrays = dict(self._sums)
         if self._keeps:
             arrays |= {"bath": self._kept.baths, "ledger": self._kept.ledgers, "cells": self._kept.cells}
@@ -101,8 +101,17 @@ class RowRoom:
         for name, array in arrays.items():
             each = array.shape[0] // self.rows
             values = on_host(array, rows * each)
-            shape = (rows, -1, COLUMNS[name]) if name in COLUMNS else (rows, each, *values.shape[1:])
-            found[name] = values.reshape(shape)
+            if name in COLUMNS:
+                # All rows at once: splitting many columns takes little longer than splitting one.
+                pieces = (
+                    values.reshape(rows, -1, COLUMNS[name])
+                    .transpose(1, 0, 2)
+                    .reshape(-1, rows * COLUMNS[name])
+                )
+                sums = self._device.sums_of_pieces(pieces)
+                found[name] = sums.reshape(len(sums), rows, -1).transpose(1, 0, 2)
+            else:
+                found[name] = values.reshape(rows, each, *values.shape[1:])
         return [{name: values[row] for name, values in found.items()} for row in range(rows)]
 
 
@@ -121,7 +130,12 @@ class Row:
     charge_iterations: list[int] | None
     reports: list[Callable[[], None]]
     values: dict[str, NDArray[Any]] | None = None
-    sums: dict[str, Array] = field(default_factory=dict)
+
+    @property
+    def sums(self) -> dict[str, Array]:
+        """(systems, columns) of `program.totals`, once it was fetched."""
+        assert self.values is not None
+        return self.values
 
 
 class Recorder:
@@ -169,6 +183,14 @@ class Recorder:
             self._report()
         self._raise()
 
+    def before_tick(self, all_reported: bool) -> None:
+        """Have everything reported now; if that need not be, on a GPU during the next steps."""
+        if all_reported or self._systems.device.meanwhile is None:
+            self.flush()
+        else:
+            self._fetch()
+            self._raise()
+
     def close(self) -> None:
         """Report no more."""
         self._systems.device.meanwhile = None
@@ -211,8 +233,6 @@ def _shown(systems: Any, row: Row) -> Iterator[None]:
     assert row.values is not None
     before = systems.step, systems.stopped
     systems.step, systems.stopped, systems.shown = row.step, row.stopped, row
-    for name in systems.row_room.names:
-        row.sums[name] = systems.device.sums_of_pieces(row.values[name])
     baths = systems.baths.show(row.values.get("bath"), row.values.get("ledger"))
     cells = systems.cells.show(row.values.get("cells"))
     try:

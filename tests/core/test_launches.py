@@ -83,3 +83,39 @@ def test_arrays_of_numpy_take_the_way_of_the_runtime(scaled):
         scaled(x, y, 4, 3.0, 0, ti.Vector([0, 0, 0]))
     assert y.tolist() == [3.0] * 4
     assert not scaled._launches._calls
+
+
+def test_a_graph_that_loops_on_the_device_is_launched_again(monkeypatch):
+    """y grows by `add` as long as there are turns to do, twice in each: nested loops."""
+    start("cpu")
+
+    @kernel(
+        types_of(ti.f64),
+        graph=True,
+        y=ArrayField("f64", "n", "results"),
+        turns=ArrayField("i32", "", "turns to do"),
+        within=ArrayField("i32", "", "turns of the inner loop to do"),
+        add=Number("f64", "a number"),
+    )
+    def grow(y, turns, within, add):
+        while ti.graph.do_while(turns):
+            for _ in range(1):
+                within[None] = 2
+            while ti.graph.do_while(within):
+                for i in range(y.shape[0]):
+                    y[i] += add
+                for _ in range(1):
+                    within[None] -= 1
+            for _ in range(1):
+                turns[None] -= 1
+
+    y, turns, within = ti.ndarray(ti.f64, 4), ti.ndarray(ti.i32, ()), ti.ndarray(ti.i32, ())
+    y.fill(0.0)
+    expected = 0.0
+    for again, (number, add) in enumerate([(3, 1.0), (2, 0.5), (5, 2.0)]):
+        turns.fill(number)
+        grow(y, turns, within, add)
+        expected += 2 * number * add
+        assert y.to_numpy().tolist() == [expected] * 4
+        if again == 0:
+            monkeypatch.setattr(grow, "compiled", None)  # calling it would fail

@@ -9,6 +9,8 @@ import warps
 from ase.build import bulk
 
 from taichimd import Langevin, Observer, Simulation, Source, StochasticCellRescaling, ThermoTable, testing
+from taichimd.app import loop
+from taichimd.app.checkpoint_keeper import SavedTogether
 from taichimd.core.errors import BlowUpError
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.program import recorder as of_rows
@@ -142,6 +144,44 @@ def test_a_table_is_the_same_beside_an_observer_that_looks_at_positions(tmp_path
     assert (tmp_path / "alone.csv").read_bytes() == (tmp_path / "beside.csv").read_bytes()
     assert live.rows == [1, 6, 11, 16, 21, 26]
     assert live.ticked == (50, 26)
+
+
+class Lazy(Observer):
+    """A tick that waits for no report."""
+
+    totals_only = True
+
+    def __init__(self, table):
+        self.table, self.seen = table, []
+
+    def needs_reports(self):
+        return False
+
+    def tick(self, simulation):
+        self.seen.append((simulation.step, sum(1 for _ in open(self.table)) - 1))
+
+
+def test_a_checkpoint_finds_all_rows_though_ticks_do_not_wait_for_them(tmp_path, monkeypatch):
+    monkeypatch.setattr(loop, "TICK_SECONDS", 0.0)
+    monkeypatch.setattr(Engine, "recorder", lambda self: Recorder(self.systems, while_busy=True))
+    simulation, saved = Simulation(argon(), LJ, timestep=4.0), []
+    lazy = Lazy(tmp_path / "rows.csv")
+
+    class Keeper:
+        @property
+        def due(self):
+            return simulation.step % 7 == 0
+
+        def save(self, simulation):
+            saved.append((simulation.step, sum(1 for _ in open(lazy.table)) - 1))
+
+    together = SavedTogether(lambda: [(Keeper(), simulation)])
+    with ThermoTable(lazy.table) as table:
+        simulation.run(40, every=1, observers=[table, lazy, together])
+    assert saved == [(step, step + 1) for step in (7, 14, 21, 28, 35)]
+    behind = {step: step + 1 - rows for step, rows in lazy.seen}
+    assert behind[6] == behind[20] == 1
+    assert behind[7] == behind[40] == 0
 
 
 def test_rows_before_an_explosion_are_written(tmp_path):
