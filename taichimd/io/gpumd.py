@@ -1,8 +1,8 @@
 """Files of GPUMD: shc.out, hac.out, kappa.out and compute.out as tables in the units of taichimd.
 
 Columns and units as GPUMD's manual has them (Z. Fan et al., J. Chem. Phys. 157, 114801 (2022)). Its natural
-unit of time is angstrom sqrt(amu/eV) = 10.180506 fs. K of shc.out is printed after the Hann window; the table
-has K without the window.
+unit of time is angstrom sqrt(amu/eV) = 10.180506 fs. Newer versions print K of shc.out after the Hann window,
+older ones before it; J of the same file tells which. The table has K without the window.
 """
 
 from collections.abc import Sequence
@@ -115,8 +115,8 @@ def _shc(path: Path, of: System) -> Tables:
     time, w = rows[:middle], rows[middle:]
     if (np.diff(w[:, 0]) <= 0).any():
         raise OutputError(f"{path} has several calculations; give each as a file of its own")
-    window = np.concatenate([hann(lags)[:0:-1], hann(lags)])[:, None]
-    k, j = time[:, 1:] / window, w[:, 1:]
+    j = w[:, 1:]
+    k = _without_window(time, w, np.concatenate([hann(lags)[:0:-1], hann(lags)])[:, None])
     spectral = {
         "frequency_THz": w[:, 0] / (2 * np.pi), "w_rad_per_ps": w[:, 0], "J_all": j.sum(axis=1),
         "J_all_out": j[:, 1],
@@ -133,6 +133,14 @@ def _shc(path: Path, of: System) -> Tables:
         "spectrum": spectral,
         "spectrum_correlation": {"time_ps": time[:, 0], "K_all": k.sum(axis=1), "K_all_out": k[:, 1]},
     }
+
+
+def _without_window(time: Array, w: Array, window: Array) -> Array:
+    """K without the window: as it is printed, or over the window if J is the sum of what is printed."""
+    k, cosines = time[:, 1:], np.cos(np.outer(w[:, 0], time[:, 0]))
+    step = 2.0 * (time[1, 0] - time[0, 0]) if len(time) > 1 else 0.0
+    before, after = (np.abs(step * cosines @ (k * one) - w[:, 1:]).max() for one in (window, 1.0))
+    return np.asarray(k if before < after else k / window)
 
 
 def _hac(path: Path, rows: Array) -> Tables:

@@ -11,11 +11,11 @@ from taichimd.io.gpumd import System, read_gpumd
 pytestmark = pytest.mark.once
 
 
-def shc(path, lags=50, interval=0.004, num=100):
-    """shc.out of an exponential: K after its window, rows of w from w_max/num on."""
+def shc(path, lags=50, interval=0.004, num=100, windowed=True):
+    """shc.out of an exponential: K after its window or before it, rows of w from w_max/num on."""
     t = interval * np.arange(lags)
     k = np.stack([3.0 * np.exp(-t / 0.03), np.exp(-t / 0.05)], axis=1)
-    printed = k * hann(lags)[:, None]
+    printed = k * hann(lags)[:, None] if windowed else k
     rows = np.column_stack([np.r_[-t[:0:-1], t], np.r_[printed[:0:-1], printed]])
     w = 300.0 * np.arange(1, num + 1) / num
     cosines = np.cos(np.outer(w, t)) * hann(lags)
@@ -28,8 +28,9 @@ def shc(path, lags=50, interval=0.004, num=100):
     return k, j
 
 
-def test_shc_without_window_and_with_conductivity(tmp_path):
-    k, j = shc(tmp_path / "shc.out")
+@pytest.mark.parametrize("windowed", [True, False])
+def test_shc_without_window_and_with_conductivity(tmp_path, windowed):
+    k, j = shc(tmp_path / "shc.out", windowed=windowed)
     found = read_gpumd(tmp_path / "shc.out", System(volume=1000.0, temperature=300.0, driving_force=1e-4))
     kept, spectral = found["spectrum_correlation"], found["spectrum"]
     np.testing.assert_allclose(kept["K_all"][49:], k.sum(axis=1), rtol=1e-8)
