@@ -77,6 +77,6 @@ class Evaluator:
         """Iterations of the last charge equilibration of each system; None without charges."""
         return None
 
-    def bonds(self, call: Any, verlet: Any) -> Any:
-        """A `reaxff.bond_table.BondTable` of all systems; None without bonds."""
+    def bonds(self, call: Any, verlet: Any, look: Any = None) -> Any:
+        """A `reaxff.bond_table.BondTable` of all systems, or what `look` makes of it; None: no bonds."""
         return None

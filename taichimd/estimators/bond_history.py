@@ -92,11 +92,7 @@ class BondHistory:
         Raises:
             AnalysisError: a time that is not after the last one, or an atom that does not exist.
         """
-        if self.times and not time > self.times[-1]:
-            raise AnalysisError(
-                f"frame {len(self.times)} is at {time:g} ps, not after the frame at {self.times[-1]:g} ps; "
-                "analyse one run at a time"
-            )
+        self._check_time(time)
         a, b = np.asarray(i, np.int64), np.asarray(j, np.int64)
         value = np.asarray(order, float)
         if a.size and not (min(a.min(), b.min()) >= 0 and max(a.max(), b.max()) < self.n):
@@ -108,18 +104,52 @@ class BondHistory:
         if not self.times:
             self._first = self._bonded = low
             self._undecided = np.setdiff1d(low, high, assume_unique=True)
-        else:
-            bonded = np.union1d(high, np.intersect1d(self._bonded, low, assume_unique=True))
-            self._undecided = np.setdiff1d(self._undecided, high, assume_unique=True)
-            changed = np.setxor1d(bonded, self._bonded, assume_unique=True)
-            never = np.intersect1d(changed, self._undecided, assume_unique=True)
-            if never.size:
-                self._first = np.setdiff1d(self._first, never, assume_unique=True)
-                self._undecided = np.setdiff1d(self._undecided, never, assume_unique=True)
-                changed = np.setdiff1d(changed, never, assume_unique=True)
-            if changed.size:
-                self._changes.append((len(self.times), changed))
-            self._bonded = bonded
+            self.times.append(float(time))
+            return
+        bonded = np.union1d(high, np.intersect1d(self._bonded, low, assume_unique=True))
+        self._take(time, np.setxor1d(bonded, self._bonded, assume_unique=True), high)
+
+    def change(self, time: float, pairs: NDArray[np.int32]) -> None:
+        """Take the next frame by what has changed since the last frame (`reaxff.bond_watch`).
+
+        Args:
+            time: ps.
+            pairs: (m, 3) pairs i < j of atoms, each once, and whether each is bonded now, 0, or not, -1. A
+                pair whose order has exceeded the upper threshold for the first time counts as changed.
+
+        Raises:
+            AnalysisError: a time that is not after the last one.
+        """
+        self._check_time(time)
+        keys = pairs[:, 0].astype(np.int64) * self.n + pairs[:, 1]
+        order = np.argsort(keys)
+        keys, bonded = keys[order], pairs[order, 2] >= 0
+        changed = keys[~bonded | ~np.isin(keys, self._bonded, assume_unique=True)]
+        self._take(time, changed, keys[bonded])
+
+    def present(self) -> NDArray[np.int64]:
+        """(m, 3) bonded pairs i < j of the last frame, sorted, and 1 if a pair is undecided, else 0."""
+        undecided = np.isin(self._bonded, self._undecided, assume_unique=True)
+        return np.stack([*np.divmod(self._bonded, self.n), undecided.astype(np.int64)], axis=1)
+
+    def _check_time(self, time: float) -> None:
+        if self.times and not time > self.times[-1]:
+            raise AnalysisError(
+                f"frame {len(self.times)} is at {time:g} ps, not after the frame at {self.times[-1]:g} ps; "
+                "analyse one run at a time"
+            )
+
+    def _take(self, time: float, changed: Keys, high: Keys) -> None:
+        """A frame with these changes of bonds, and pairs above the upper threshold."""
+        self._bonded = np.setxor1d(self._bonded, changed, assume_unique=True)
+        self._undecided = np.setdiff1d(self._undecided, high, assume_unique=True)
+        never = np.intersect1d(changed, self._undecided, assume_unique=True)
+        if never.size:
+            self._first = np.setdiff1d(self._first, never, assume_unique=True)
+            self._undecided = np.setdiff1d(self._undecided, never, assume_unique=True)
+            changed = np.setdiff1d(changed, never, assume_unique=True)
+        if changed.size:
+            self._changes.append((len(self.times), changed))
         self.times.append(float(time))
 
     def save(self) -> dict[str, NDArray[Any]]:

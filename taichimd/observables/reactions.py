@@ -22,7 +22,7 @@ _CONSTANT = 1e-9
 class ReactionEvents(RunObservable):
     """Changes of the set of molecules that last, as `taichimd analyze` finds them in the bonds of a run.
 
-    Each sample keeps only the bonds that changed.
+    The device compares the bonds of a sample with those of the last sample. Only changes come to the host.
     """
 
     name, tables, picture = "reactions", (*TABLES, "reaction_species"), "reaction_species"
@@ -30,6 +30,7 @@ class ReactionEvents(RunObservable):
     def __init__(self, run: ObservedRun) -> None:
         super().__init__(run)
         self._history = BondHistory(run.engine.n_atoms, run.plan.bond_rule)
+        self._watch: Any = None
         run.samplers["reactions"] = self
 
     @classmethod
@@ -54,9 +55,17 @@ class ReactionEvents(RunObservable):
             )
 
     def sample(self, state: Any, energies: Any, virials: Any, centre: Any) -> None:
-        """Take the bonds of one sample."""
-        bonds = self.run.engine.bonds()
-        self._history.add(self.run.plan.interval * self.run.taken, bonds.i, bonds.j, bonds.order)
+        """Take what has changed in the bonds; of the first sample, and of very many changes, all bonds."""
+        engine, history, time = self.run.engine, self._history, self.run.plan.interval * self.run.taken
+        found = None
+        if history.times:
+            self._watch = self._watch or engine.bond_watch(history.rule.formed, history.rule.broken)
+            found = self._watch(history.present)
+        if found is None:
+            bonds = engine.bonds()
+            history.add(time, bonds.i, bonds.j, bonds.order)
+        else:
+            history.change(time, found)
 
     def save(self) -> dict[str, Any]:
         """What a checkpoint must keep."""

@@ -281,14 +281,17 @@ class Device:
         found: list[float] = self._sums.of("totals", *self.outputs, slice(1))[:, 0].tolist()
         return found
 
-    def bonds(self) -> Any:
+    def bonds(self, look: Any = None) -> Any:
         """The `reaxff.bond_table.BondTable` of all systems at their present positions; None without bonds.
+
+        Args:
+            look: instead of the table what it makes of the bonds on the device (`BondWatch.look`).
 
         Raises:
             CapacityError: it does not fit the memory.
         """
         self.need_outputs()
-        return self.evaluators.bonds(self.call, self.lists.verlet)
+        return self.evaluators.bonds(self.call, self.lists.verlet, look)
 
     def measure_drives(self) -> None:
         """Queue energies of drives, and forces on them, of the present positions."""

@@ -105,11 +105,11 @@ class Evaluators(list[Evaluator]):
         """Figures for reports."""
         return {name: value for one in self for name, value in one.statistics().items()}
 
-    def bonds(self, call: Any, verlet: Any) -> Any:
-        """A `reaxff.bond_table.BondTable` of all systems; None without bonds.
+    def bonds(self, call: Any, verlet: Any, look: Any = None) -> Any:
+        """A `reaxff.bond_table.BondTable` of all systems, or what `look` makes of them; None without bonds.
 
         Raises:
             CapacityError: it does not fit the memory.
         """
-        found = (one.bonds(call, verlet) for one in self)
+        found = (one.bonds(call, verlet, look) for one in self)
         return next((table for table in found if table is not None), None)

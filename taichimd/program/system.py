@@ -1,6 +1,7 @@
 """One of several systems on the device, as a simulation and its observers see it."""
 
 from collections.abc import Callable
+from functools import partial
 from math import fsum
 from typing import Any
 
@@ -267,6 +268,21 @@ class System(NotCopied):
         """
         found = self.systems.seen("bonds", self.device.bonds)
         return found.of(self._part) if self.systems.state.batch and found is not None else found
+
+    def bond_watch(self, formed: float, broken: float) -> Callable[..., Any]:
+        """A function that returns which bonds have changed since its last call, found on the device.
+
+        Args:
+            formed: bond order above which a pair becomes bonded.
+            broken: bond order at or below which a bond breaks.
+
+        Returns:
+            The function; it takes what `reaxff.bond_watch.BondWatch.look` calls `before`.
+        """
+        from taichimd.forcefields.reaxff.bond_watch import BondWatch
+
+        watch = BondWatch(self._part, formed, broken, self.backend)
+        return lambda before: self.device.bonds(partial(watch.look, before=before))
 
     def energy_terms(self) -> dict[str, float]:
         """Energy of each term (eV) at the present positions, for contributions that report their terms."""

@@ -13,7 +13,7 @@ from taichimd.enumerate.outputs import Outputs
 from taichimd.enumerate.reproducible_sum import ALL, FORCE
 from taichimd.forcefields.reaxff.arrays import GO, HELD, MAX_BONDS, STATUS, STATUS_SIZE, TERMS, Bonds
 from taichimd.forcefields.reaxff.batched import FLAGS
-from taichimd.forcefields.reaxff.bond_table import BondReader, BondTable
+from taichimd.forcefields.reaxff.bond_table import BondReader
 from taichimd.forcefields.reaxff.bonded import Bonded
 from taichimd.forcefields.reaxff.charge_arrays import ChargeParameters
 from taichimd.forcefields.reaxff.charges import Charges
@@ -268,14 +268,19 @@ class ReaxEvaluator(Evaluator):
         """(n,) charges (e), in the user's order."""
         return {"charges": self.charges.charges()}
 
-    def bonds(self, call: Any, verlet: Any) -> BondTable:
+    def bonds(self, call: Any, verlet: Any, look: Any = None) -> Any:
         """All bonds of the last evaluation, of all systems, and what they make of atoms, in the user's order.
 
         Args:
             call: queues a kernel for this system.
             verlet: the Verlet list.
+            look: called with `call`, the atoms, `shift_bits` and `Bonds` (`BondWatch.look`); None: a
+                `BondTable` is read.
+
+        Returns:
+            The table, or what `look` returns.
 
         Raises:
             CapacityError: the table does not fit the memory.
         """
-        return self._reader.read(call, self._state, verlet.shift_bits, self._bonded.bonds)
+        return (look or self._reader.read)(call, self._state, verlet.shift_bits, self._bonded.bonds)
