@@ -11,7 +11,7 @@ from rich.console import Console
 
 from taichimd.app import observing
 from taichimd.app.checkpoint_keeper import SavedTogether
-from taichimd.app.exchanging import ExchangingEngine
+from taichimd.app.exchanging import ExchangingSystems
 from taichimd.app.job import Job, goes_on
 from taichimd.app.loop import RunResult, run_loop
 from taichimd.app.notes import faster_runtime
@@ -106,9 +106,14 @@ def _together(runs: Sequence[Run], engine: Any, console: Console) -> tuple[int, 
     """Step, write, report to the last file; the exit code, and whether a system has exploded."""
     first = runs[0]
     if first.job.exchanges:
-        how = first.job.settings.compute.record()
-        saved = {} if first.job.checkpoint is None else first.job.checkpoint.exchange
-        engine = ExchangingEngine(first.simulation, first.job.exchanges, how, saved)
+        jobs = [run.job for run in runs]
+        engine = ExchangingSystems(
+            engine,
+            [run.simulation for run in runs],
+            [job.exchanges for job in jobs],
+            first.job.settings.compute.record(),
+            [{} if job.checkpoint is None else job.checkpoint.exchange for job in jobs],
+        )
     ends = [run.open() for run in runs]
 
     def stopped(number: int) -> None:

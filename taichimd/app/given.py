@@ -6,11 +6,13 @@ from typing import Any, NamedTuple
 
 from ase import Atoms
 
+from taichimd.app.exchanging import split_acting
 from taichimd.core.one_of_each import is_list, one_of_each
 from taichimd.core.seeds import derived_seed
 from taichimd.ensembles.drives.given import GroupDrive
 from taichimd.ensembles.groups.given import GroupBath, group_baths
 from taichimd.ensembles.registry import NVE, Ensemble, Thermostat
+from taichimd.exchange.base import Exchange
 from taichimd.program.batchable import called, errors_name
 from taichimd.settings.run import SETTINGS
 from taichimd.system.constraints import wholly
@@ -35,7 +37,7 @@ def baths_of_each(
     Raises:
         SettingsError: as of `group_baths`, with the name of the system; a list of another length.
     """
-    own = acting is not None and all(isinstance(one, list | tuple) for one in acting) and len(acting) > 0
+    own = _own(acting)
     each = one_of_each("acting", acting, len(systems)) if own else [acting] * len(systems)
     found, named_of_each, told = [], list[dict[str, Numbers]](), list[str]()
     for k, (atoms, of_one, named) in enumerate(
@@ -48,6 +50,32 @@ def baths_of_each(
         found.append(baths if own else [_with_own_seed(bath, k) for bath in baths])
         told += [f"{called(k)}: {remark}" for remark in remarks]
     return found, named_of_each, told
+
+
+def exchanges_of_each(n: int, acting: Any) -> tuple[Any, list[list[Exchange]]]:
+    """What acts on n systems without insertions and deletions, and these of each.
+
+    Raises:
+        SettingsError: as of `split_acting`; a list of another length.
+    """
+    if _own(acting):
+        split = [split_acting(one) for one in one_of_each("acting", acting, n)]
+        return [others for others, _ in split], [items for _, items in split]
+    others, items = split_acting(acting)
+    seeds = [[derived_seed(getattr(item, "seed", 0), {"system": k}) for item in items] for k in range(n)]
+    return others, [
+        [
+            replace(item, seed=seed) if hasattr(item, "seed") else item
+            for item, seed in zip(items, of_one, strict=True)
+        ]
+        for of_one in seeds
+    ]
+
+
+def _own(acting: Any) -> bool:
+    """Whether there is a list for each system."""
+    lists = isinstance(acting, list | tuple) and len(acting) > 0
+    return lists and all(isinstance(one, list | tuple) for one in acting)
 
 
 def all_groups(groups: Groups, baths: Sequence[GroupBath | GroupDrive]) -> dict[str, Numbers]:

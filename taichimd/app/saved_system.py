@@ -35,6 +35,7 @@ class SavedSystem(SimulatedSystem):
     _settings: Mapping[str, Any] = MappingProxyType({})
     _account = Account()
     _exchanges: Sequence[Exchange] = ()
+    _exchanges_of_batch: Sequence[Exchange] = ()
 
     def _begin(self, engine: "System", atoms: Atoms, given: Sequence[Any]) -> list[str]:
         """Take a new engine of these atoms, give it velocities, and keep what the engine does not tell."""

@@ -152,7 +152,7 @@ def _run_groups(groups: Sequence[Mapping[str, Job]], console: Console, single: b
     code, failed = 0, False
     if len(groups) > 1:
         jobs = [job for group in groups for job in group.values()]
-        reason = next((f": {why}" for job in jobs if (why := _why_alone(job))), "")
+        reason = next((f": {why}" for job in jobs if (why := why_not_batchable(job.forcefield))), "")
         kinds = f"{len(jobs)} runs in {len(groups)} batches, one after the other"
         console.print(f"{kinds}{reason}", highlight=False, markup=False)
     for group in groups:
@@ -169,18 +169,12 @@ def _run_groups(groups: Sequence[Mapping[str, Job]], console: Console, single: b
     return code, failed
 
 
-def _why_alone(job: Job) -> str | None:
-    """Why a run steps alone; None if it can step together with others."""
-    if job.exchanges:
-        return "molecules are inserted and deleted in single runs only"
-    return why_not_batchable(job.forcefield)
-
-
 def groups_of(jobs: Mapping[str, Job], at_once: int | None = None) -> list[dict[str, Job]]:
     """Runs that go together, in the order of the first of each.
 
     They have one step counter, so after a kill those whose checkpoints are of another step are another batch.
-    Barostats of one batch act in the same steps, on the same axes.
+    Barostats of one batch act in the same steps, on the same axes. Insertions and deletions in one system
+    replace the engine of all, so runs without them are another batch.
 
     Args:
         jobs: the runs by their names.
@@ -190,12 +184,12 @@ def groups_of(jobs: Mapping[str, Job], at_once: int | None = None) -> list[dict[
     for name, job in jobs.items():
         settings = job.settings
         kind: Any = name
-        if _why_alone(job) is None:
+        if why_not_batchable(job.forcefield) is None:
             begin = None if job.checkpoint is None else job.checkpoint.step
             barostat = settings.ensemble.barostat if settings.ensemble.kind.moves_cell else ()
             kind = (
                 settings.ensemble.name, *barostat, settings.run.timestep, settings.output.every, begin,
-                job.steps, repr(settings.potential), *settings.compute.record().values(),
+                job.steps, repr(settings.potential), bool(job.exchanges), *settings.compute.record().values(),
             )  # fmt: skip
         groups.setdefault(kind, []).append(name)
     most = at_once or max(len(jobs), 1)

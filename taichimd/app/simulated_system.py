@@ -69,16 +69,17 @@ class SimulatedSystem(NotCopied):
         )
         fix(self._structure, engine.held)
 
-    def exchanged(self, engine: "System", groups: Mapping[str, list[list[int]]]) -> None:
-        """Go on with an engine of other atoms, after molecules were inserted or deleted.
+    def exchanged(self, engine: "System", groups: Mapping[str, list[list[int]]] | None) -> None:
+        """Go on with another engine, after molecules were inserted or deleted here or in another system.
 
         Args:
             engine: in the state after the exchange.
-            groups: runs of the numbers of the atoms of each group.
+            groups: runs of the numbers of the atoms of each group; None: the atoms are the same.
         """
-        self._take_engine(engine)
-        self._terms = None
-        self.groups = {name: of_runs(runs) for name, runs in groups.items()}
+        self.engine, self._terms = engine, None
+        if groups is not None:
+            self._take_engine(engine)
+            self.groups = {name: of_runs(runs) for name, runs in groups.items()}
 
     @property
     def step(self) -> int:

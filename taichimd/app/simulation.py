@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, overload
 from ase import Atoms
 
 from taichimd.app import observing
-from taichimd.app.exchanging import ExchangingEngine, check_exchange, refuse_several, split_acting
-from taichimd.app.given import all_groups, baths_of_each, drawn_at, given_of_each
+from taichimd.app.exchanging import ExchangingSystems, check_exchange, split_acting
+from taichimd.app.given import all_groups, baths_of_each, drawn_at, exchanges_of_each, given_of_each
 from taichimd.app.loop import RunResult, Watched, check_length, run_loop
 from taichimd.app.observer import Observer, Sampler
 from taichimd.app.saved_system import SavedSystem
@@ -31,6 +31,7 @@ from taichimd.system.groups import Groups
 if TYPE_CHECKING:
     from taichimd.app.live import Observations
     from taichimd.estimators.bond_history import BondRule
+    from taichimd.program.batch import Batch
 
 
 class Simulation(SavedSystem):
@@ -165,7 +166,8 @@ class Simulation(SavedSystem):
             return self.engine
         how = {key: self._settings[key] for key in ("backend", "decomposition")}
         saved = None if self.exchange is None else self.exchange.save()
-        return ExchangingEngine(self, self._exchanges, {**how, "precision": self.engine.precision}, saved)
+        how["precision"] = self.engine.precision
+        return ExchangingSystems(self.engine, [self], [self._exchanges], how, [saved])
 
     def observe(
         self,
@@ -206,7 +208,7 @@ class Simulation(SavedSystem):
 
         plan = make_plan(parse_kinds(kinds), self.step, steps, self.timestep, every, **options)
         plan = plan if bond_rule is None else plan.with_rule(bond_rule)
-        observing.check_exchange(plan, self._exchanges)
+        observing.check_exchange(plan, self._exchanges or self._exchanges_of_batch)
         return Observations(self.engine, plan, self.groups)
 
 
@@ -231,7 +233,8 @@ class Simulations(NotCopied, Sequence[Simulation]):
             (`derived_seed(seed, {"system": number})`), so noise differs between systems.
         ensemble: one for all, which takes the temperature and seed of each system; or a list of one kind. In
             a list, seeds that repeat are replaced by derived seeds.
-        groups, acting: for all systems, as for `Simulation`, or a list with one entry for each system.
+        groups, acting: for all systems, as for `Simulation`, or a list with one entry for each system. From
+            one `Insert` for all systems the seed of each system is derived.
         common_noise: whether all systems use `seed` itself. Their noise is then equal, and their first
             velocities differ only by a factor for the temperature. Use it for differences between systems.
 
@@ -239,9 +242,6 @@ class Simulations(NotCopied, Sequence[Simulation]):
         SettingsError: no systems, lists of different lengths, settings that `Batch` does not support.
         StructureError, MissingParameterError, BackendError, CapacityError: as for `Batch`; the message names
             the system.
-
-    Attributes:
-        batch: the engine of all systems.
     """
 
     instead = "save each of its systems with save(path), or begin again from atoms()"
@@ -270,17 +270,17 @@ class Simulations(NotCopied, Sequence[Simulation]):
             with errors_name(called(number)):
                 require_atoms(atoms)
         fixed = [constrained(atoms) for atoms in systems]
-        refuse_several(acting)
-        of_each, named, told = baths_of_each(systems, acting, groups, fixed)
+        others, exchanges = exchanges_of_each(len(systems), acting)
+        of_each, named, told = baths_of_each(systems, others, groups, fixed)
         potential = load_forcefield(forcefield)
         potential.check_bounded()
-        self.batch = Batch(
-            systems, potential, backend=backend, precision=precision, decomposition=decomposition,
-            ensembles=[one.ensemble for one in given], fixed=fixed, acting=of_each,
-        )  # fmt: skip
+        how = {"backend": backend, "precision": precision, "decomposition": decomposition}
+        batch = Batch(
+            systems, potential, ensembles=[one.ensemble for one in given], fixed=fixed, acting=of_each, **how
+        )
         self._each: list[Simulation] = []
         label = potential_label(forcefield)
-        for member, atoms, own, groups_of_one in zip(self.batch.members, systems, given, named, strict=True):
+        for member, atoms, own, groups_of_one in zip(batch.members, systems, given, named, strict=True):
             one = Simulation.__new__(Simulation)
             one._start(potential.timestep if timestep is None else timestep)
             one.groups = groups_of_one
@@ -289,6 +289,21 @@ class Simulations(NotCopied, Sequence[Simulation]):
         for remark in dict.fromkeys(told):
             warnings.warn(printable(remark), TaichimdWarning, stacklevel=3)
         self.timestep = self._each[0].timestep
+        of_all = [item for own in exchanges for item in own]
+        for number, (one, atoms, own) in enumerate(zip(self._each, systems, exchanges, strict=True)):
+            one._exchanges, one._exchanges_of_batch = own, of_all
+            with errors_name(called(number)):
+                check_exchange(own, atoms, potential, self.timestep)
+        self._stepper: Any = batch
+        if of_all:
+            self._stepper = ExchangingSystems(batch, self._each, exchanges, how, [None] * len(exchanges))
+
+    @property
+    def batch(self) -> "Batch":
+        """The present engine of all systems."""
+        stepper = self._stepper
+        found: Batch = stepper.engine if isinstance(stepper, ExchangingSystems) else stepper
+        return found
 
     @overload
     def __getitem__(self, index: int) -> Simulation: ...
@@ -309,7 +324,8 @@ class Simulations(NotCopied, Sequence[Simulation]):
     @property
     def errors(self) -> dict[int, TaichimdError]:
         """Errors of the systems that have stopped, by the numbers of the systems."""
-        return {k: member.error for k, member in enumerate(self.batch.members) if member.error is not None}
+        found = {number: one.engine.error for number, one in enumerate(self._each)}
+        return {number: error for number, error in found.items() if error is not None}
 
     def _repr_html_(self) -> str:
         """What a notebook shows: a row for each system."""
@@ -358,9 +374,9 @@ class Simulations(NotCopied, Sequence[Simulation]):
             warnings.warn(f"{self.errors[number]}; the other systems continue", TaichimdWarning, stacklevel=4)
 
         result = run_loop(
-            self.batch, watched, steps, every=every, should_stop=should_stop, report_first=report_first,
+            self._stepper, watched, steps, every=every, should_stop=should_stop, report_first=report_first,
             of_all=() if progress is None else (progress,), stopped=stopped,
         )  # fmt: skip
-        if not self.batch.alive:
+        if len(self.errors) == len(self):
             raise next(iter(self.errors.values()))
         return result

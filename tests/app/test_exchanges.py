@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from ase import Atoms
 from ase.build import bulk, molecule
 from ase.io import read
 
@@ -21,7 +22,7 @@ from taichimd import (
     load_forcefield,
 )
 from taichimd.app.exchanging import check_exchange
-from taichimd.core.errors import MissingParameterError, SettingsError
+from taichimd.core.errors import MissingParameterError, SettingsError, TaichimdWarning
 from taichimd.io.checkpoint import read_checkpoint
 from taichimd.io.thermo import read_thermo
 
@@ -173,14 +174,17 @@ def test_a_run_of_the_command_line_has_frames_columns_and_a_restart_with_all_bit
     # A restart may end the beam.
     assert call("run --restart cut --steps 30 --insert none --delete none --frames none")[0] == 0
     assert len(read_checkpoint("cut/checkpoint.npz").numbers) == len(frames[-1])
-    # Binary frames, and several runs one after the other.
+    # Binary frames, and several runs at once: each as alone.
     text = "--insert molecule=Ar,every=40fs,region=z>25,velocity=0,0,-5"
-    run = f"run slab.extxyz --potential Ar.lj --temperature 20 --steps 30 {common} {text}"
+    run = f"run slab.extxyz --potential Ar.lj --temperature 20 --steps 50 {common} {text}"
     code, out, err = call(f"{run} --frames traj --replicas 2 --output both")
     assert code == 0, err
-    assert "single runs only" in out
+    assert "one after the other" not in out
     folders = sorted(Path("both").glob("*/trajectory.traj"))
-    assert [len(atoms) for atoms in read(folders[1], ":")] == [72, 72, 72, 72]
+    assert [len(atoms) for atoms in read(folders[1], ":")] == [72] * 5 + [73]
+    assert call(f"{run} --frames traj --seed 2 --output alone")[0] == 0
+    one, two = (read_checkpoint(f"{name}/checkpoint.npz") for name in ("alone", folders[1].parent))
+    assert np.array_equal(one.positions, two.positions)
     for more, words in (
         ("--frames netcdf", "choose --frames extxyz or traj"),
         ("--observe msd", "observe species, or a run without"),
@@ -200,9 +204,76 @@ def test_an_element_that_the_potential_lacks_is_named():
         check_exchange([item], slab(), load_forcefield("Si.sw"), 1.0)
 
 
-def test_a_list_of_structures_is_refused():
-    with pytest.raises(SettingsError, match="single simulations only"):
-        Simulation([slab(), slab()], "Ar.lj", acting=beam())
+def stretched():
+    """A slab of other places, and of another number of atoms."""
+    atoms = slab()
+    atoms.set_cell(atoms.cell * [1.02, 1.0, 1.0], scale_atoms=True)
+    del atoms[60:]
+    return atoms
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        pytest.param({"ensemble": [NoseHoover(30.0), NoseHoover(20.0)]}, marks=pytest.mark.long),
+        pytest.param({"base": [[Langevin(30.0, on="z < 8"), Wall("z > 0")], []]}, marks=pytest.mark.long),
+    ],
+)
+def test_systems_of_a_batch_have_the_bits_that_each_has_alone(more):
+    """One gains and loses atoms; the other one loses atoms at other times, or nothing happens to it."""
+    base = more.get("base", [[], []])
+    of_other = [Delete("any", every=38.0, region="z > 8", at_once=1)]
+    ensembles = more.get("ensemble", [None, None])
+    both = {"ensemble": more["ensemble"]} if "ensemble" in more else {}
+    for others in (of_other, []):
+        each = [[*base[0], *beam()], [*base[1], *others]]
+        systems = Simulation(
+            [slab(), stretched()], "Ar.lj", timestep=2.0, temperature=20.0, seed=[1, 2], acting=each, **both
+        )
+        systems.run(57)
+        systems[0].save("one.npz")
+        systems.run(73)
+        assert systems.step == 130
+        for number, (atoms, acting) in enumerate(zip((slab(), stretched()), each, strict=True)):
+            alone = Simulation(
+                atoms, "Ar.lj", timestep=2.0, temperature=20.0, seed=number + 1, acting=acting or None,
+                ensemble=ensembles[number],
+            )  # fmt: skip
+            alone.run(130)
+            one = systems[number]
+            assert np.array_equal(alone.positions(), one.positions())
+            assert np.array_equal(alone.velocities(), one.velocities())
+            assert np.array_equal(alone.forces(), one.forces())
+            assert alone.thermo() == one.thermo()
+            assert np.array_equal(alone.numbers, one.numbers)
+            if acting:
+                assert alone.exchange.save() == one.exchange.save()
+        cut = Simulation.load("one.npz", acting=beam())
+        cut.run(73)
+        assert np.array_equal(cut.positions(), systems[0].positions())
+    assert systems[0].exchange.of["insert_Ar"]["molecules"] == 12
+    with pytest.raises(SettingsError, match="needs the same atoms in all samples"):
+        systems[1].observe("rdf", 40)
+
+
+def test_a_full_region_stops_one_system_and_the_others_continue():
+    full = Insert("Ar", every=20.0, region="z > 20 and z < 22", temperature=20.0, at_once=4, distance=6.0)
+    systems = Simulation([slab(), slab()], "Ar.lj", timestep=2.0, temperature=20.0, acting=[[full], beam()])
+    with pytest.warns(TaichimdWarning, match=r"system 0 .*: insert_Ar: no room for Ar.*the other systems"):
+        systems.run(70)
+    assert (systems.step, list(systems.errors)) == (70, [0])
+    assert systems[1].exchange.of["insert_Ar"]["molecules"] == 6
+    assert len(systems[1].numbers) == 78 - systems[1].exchange.of["delete_Ar"]["molecules"]
+    assert len(systems[0].numbers) == len(systems[0].positions())
+
+
+def test_one_beam_for_all_systems_has_different_places():
+    systems = Simulation([slab(), slab()], "Ar.lj", timestep=2.0, temperature=20.0, acting=beam())
+    systems.run(25)
+    one, other = (system.positions()[72:] for system in systems)
+    assert len(one) == len(other) == 2
+    assert not np.allclose(one, other)
 
 
 def test_a_file_of_a_molecule_is_found_from_a_job_file_and_from_a_restart(call, monkeypatch):
@@ -222,16 +293,37 @@ def test_a_file_of_a_molecule_is_found_from_a_job_file_and_from_a_restart(call, 
     assert len(read_checkpoint("../out/checkpoint.npz").numbers) == 76
 
 
-@pytest.mark.long
-def test_water_leaves_a_reactive_gas_and_oxygen_comes(call):
-    from ase import Atoms
-
+def reactive_gas():
     gas = Atoms(cell=[12.0] * 3, pbc=True)
     for k, name in enumerate(["H2O", "O2", "H2O", "H2"]):
         one = molecule(name)
         one.translate(6.0 * np.array([k & 1, k >> 1 & 1, 0]) + 2.0 - one.positions[0])
         gas += one
-    gas.write("gas.extxyz")
+    return gas
+
+
+@pytest.mark.long
+def test_reactive_systems_of_a_batch_have_the_bits_that_each_has_alone():
+    """Charges of the other system continue from their past solutions, though its engine is a new one."""
+    how = {"timestep": 0.2, "temperature": 300.0, "backend": "cpu"}
+    acting = [[Delete("H2O", every=2.0, at_once=1), Insert("O2", every=3.0, temperature=300.0, number=1)], []]
+    systems = Simulation(
+        [reactive_gas(), reactive_gas()[:8]], "CHO.ffield", seed=[1, 2], acting=acting, **how
+    )
+    systems.run(40)
+    for number, atoms in enumerate((reactive_gas(), reactive_gas()[:8])):
+        alone = Simulation(atoms, "CHO.ffield", seed=number + 1, acting=acting[number] or None, **how)
+        alone.run(40)
+        one = systems[number]
+        assert np.array_equal(alone.positions(), one.positions())
+        assert np.array_equal(alone.forces(), one.forces())
+        assert alone.thermo().conserved == one.thermo().conserved
+    assert len(systems[0].numbers) == 10 - 6 + 2
+
+
+@pytest.mark.long
+def test_water_leaves_a_reactive_gas_and_oxygen_comes(call):
+    reactive_gas().write("gas.extxyz")
     run = (
         "run gas.extxyz --potential CHO.ffield --timestep 0.2 --temperature 300 --backend cpu --every 5 "
         "--delete formula=H2O,every=2fs,at_once=1 "
