@@ -12,6 +12,11 @@ speed: cells of water of 81 to 882 atoms, Langevin at 300 K, steps of 0.25 fs, c
 of a step of 1, 4, 16, 64 and 256 cells in one launch; the time of one cell times their number is that of one
 after the other. bar: 64 cells of 300 atoms beside one cell of 19,200, which is the cell of 300 repeated. The
 best of some repeats, in turn. Sizes that do not fit the memory are left out and named.
+
+charges: microseconds and iterations of a step of one cell in each charge model, and the time over QEq's.
+
+bonds: are changes of bonds that the device finds those of whole tables? Milliseconds of a sample of either,
+at 3,000 K with narrow thresholds, so that bonds change.
 """
 
 import argparse
@@ -29,13 +34,14 @@ from ase.build import molecule
 
 from validation import common
 
-PARTS = ("bits", "models", "speed", "bar")
+PARTS = ("bits", "models", "speed", "bar", "charges", "bonds")
 TIMESTEP = 0.25
 SPACING = 3.107
 """angstrom between molecules on a lattice: 1 g/cm^3."""
 BITS = ((1, 1, 1), (2, 2, 2), (3, 2, 2), (3, 3, 3), (2, 2, 1), (5, 5, 5))
 SIZES = ((3, 3, 3), (5, 5, 4), (6, 6, 6), (7, 7, 6))
 CELLS = (1, 4, 16, 64, 256)
+MODELS = "QEq", "QEqR", "QTPIE", "ACKS2"
 
 
 def main() -> None:
@@ -48,6 +54,13 @@ def main() -> None:
     parser.add_argument("--cells", type=int, nargs="+", default=list(CELLS), help="of the speed")
     parser.add_argument("--sizes", type=int, nargs="+", help="of the speed: some, in atoms of a cell")
     parser.add_argument("--bar-side", type=int, default=4, help="cells along each direction of the large one")
+    parser.add_argument(
+        "--sides",
+        type=int,
+        nargs="+",
+        default=[5, 13],
+        help="of charges and bonds: molecules along each edge",
+    )
     options = parser.parse_args()
     from taichimd.core import runtime
 
@@ -70,6 +83,13 @@ def main() -> None:
         report["bar"] = bar(options)
         common.write_json(out, report)
         print(common.table([[f"{value:.4g}" for value in report["bar"].values()]], tuple(report["bar"])))
+    if "charges" in options.parts:
+        report["charges"] = {str(3 * side**3): charges(side, options) for side in options.sides}
+        common.write_json(out, report)
+    if "bonds" in options.parts:
+        report["bonds"] = {str(3 * side**3): bonds(side) for side in options.sides}
+        common.write_json(out, report)
+        print(report["bonds"])
     if "speed" in options.parts:
         report["speed"] = {}
         for size in SIZES:
@@ -204,10 +224,59 @@ def bar(options: argparse.Namespace) -> dict[str, float]:
     }
 
 
-def _run(systems: Sequence[Atoms]) -> Any:
+def charges(side: int, options: argparse.Namespace) -> dict[str, dict[str, float]]:
+    """Time of a step and iterations of its solve in each charge model, for one cell of side^3 molecules."""
+    of = {"QEq": None, **models()}
+    runs = {name: _run([water((side,) * 3, 1)], of[name]) for name in MODELS}
+    best = _best(runs, options)
+    iterations = {name: run.statistics()["charges"]["mean_iterations"] for name, run in runs.items()}
+    rows = [(name, best[name], iterations[name], best[name] / best["QEq"]) for name in MODELS]
+    print(3 * side**3, "atoms")
+    texts = [(name, *(f"{value:.4g}" for value in values)) for name, *values in rows]
+    print(common.table(texts, ("model", "us/step", "iterations", "over QEq")), flush=True)
+    return {
+        name: dict(zip(("us_per_step", "mean_iterations", "over_qeq"), values, strict=True))
+        for name, *values in rows
+    }
+
+
+def bonds(side: int, samples: int = 40) -> dict[str, Any]:
+    """Whether both ways find the same changes, how many, and the time of a sample of each."""
+    from taichimd import Engine, ReaxFF
+    from taichimd.core.units import FS
+    from taichimd.estimators.bond_history import BondHistory, BondRule
+
+    engine = Engine(water((side,) * 3, 1, 3000.0), ReaxFF("H2O.ffield"))
+    rule = BondRule(0.8, 0.7, 0.01)
+    whole, changes = BondHistory(engine.n_atoms, rule), BondHistory(engine.n_atoms, rule)
+    watch = engine.bond_watch(rule.formed, rule.broken)
+    seconds: dict[str, list[float]] = {"table": [], "changes": []}
+    for k in range(samples):
+        engine.advance(20, TIMESTEP * FS)
+        engine.evaluate()
+        begin = time.perf_counter()
+        table = engine.bonds()
+        whole.add(0.005 * k, table.i, table.j, table.order)
+        middle = time.perf_counter()
+        if k:
+            changes.change(0.005 * k, watch(changes.present))
+        else:
+            changes.add(0.0, table.i, table.j, table.order)
+        seconds["table"].append(middle - begin)
+        seconds["changes"].append(time.perf_counter() - middle)
+    one, other = whole.save(), changes.save()
+    return {
+        "same": all(np.array_equal(one[name], other[name]) for name in one),
+        "changes": len(one["keys"]),
+        **{f"ms_{name}": 1e3 * float(np.median(values[2:])) for name, values in seconds.items()},
+    }
+
+
+def _run(systems: Sequence[Atoms], forcefield: Any = None) -> Any:
     from taichimd import Batch, Engine, ReaxFF
 
-    forcefield, baths = ReaxFF("H2O.ffield"), [bath(number) for number in range(len(systems))]
+    forcefield = forcefield or ReaxFF("H2O.ffield")
+    baths = [bath(number) for number in range(len(systems))]
     if len(systems) == 1:
         return Engine(systems[0], forcefield, ensemble=baths[0])
     return Batch(systems, forcefield, ensembles=baths)
