@@ -105,6 +105,11 @@ class Relay:
         else:
             self._recorder.add(report)
 
+    def before_tick(self, needed: bool) -> None:
+        """As of `Recorder`."""
+        if self._recorder is not None:
+            self._recorder.before_tick(needed)
+
     def flush(self) -> None:
         """Have everything reported now."""
         if self._recorder is not None:
