@@ -9,6 +9,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from sphinx.addnodes import toctree  # noqa: E402
+
 from taichimd import __version__  # noqa: E402
 
 project = "taichimd"
@@ -65,8 +67,40 @@ linkcheck_workers = 4
 
 
 def setup(app: Any) -> None:
-    """Let the docstrings through a filter, after napoleon's."""
+    """Let the docstrings through a filter, after napoleon's; make the sidebar, before furo does."""
     app.connect("autodoc-process-docstring", _keep_bars, priority=900)
+    app.connect("html-page-context", _sidebar_of_titles, priority=100)
+
+
+_titles: dict[str, Any] = {}
+
+
+def _sidebar_of_titles(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Sphinx makes the sidebar from titles alone; for each page it would copy and remove all headings."""
+    if "toctree" not in context:
+        return
+    whole, made = app.env.tocs, context["toctree"]
+    if not _titles:
+        _titles.update({name: _title_of(contents) for name, contents in whole.items()})
+
+    def of_titles(**options: Any) -> str:
+        app.env.tocs = _titles if options.get("titles_only") else whole
+        try:
+            return made(**options)
+        finally:
+            app.env.tocs = whole
+
+    context["toctree"] = of_titles
+
+
+def _title_of(contents: Any) -> Any:
+    """Contents of a page without its headings: the title, and the pages below."""
+    short = contents.deepcopy()
+    for item in short.children:
+        if len(item) > 1:
+            below = list(item.findall(toctree))
+            item[1:] = [type(item[1])("", *below)] if below else []
+    return short
 
 
 def _keep_bars(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
