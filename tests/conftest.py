@@ -7,6 +7,8 @@ import os
 import shutil
 import signal
 import tempfile
+import time
+import warnings
 from collections import Counter
 from pathlib import Path
 
@@ -29,6 +31,8 @@ settings.load_profile("same")
 SHARED = "PYTEST_SHARED_FOLDER"
 """The environment variable of a folder that all workers of this run share, and that goes with it."""
 LAST_LINE = pytest.StashKey[str]()
+SECONDS = 2.0
+"""Of processor time, after which a process writes what it has compiled."""
 LONG_CASES = Path(__file__).parent / "support" / "long_cases.txt"
 """Cases that take long, which are `long` though other cases of their test are not."""
 
@@ -105,13 +109,54 @@ def pytest_terminal_summary(terminalreporter, config):
     config.stash[LAST_LINE] = f"tests ran under {runtime.NAME}; {skipped}{out}"
 
 
+class Written:
+    """What this process had when it last wrote its kernels.
+
+    Attributes:
+        time: its processor time in seconds.
+        kernels: how many it had made.
+    """
+
+    time, kernels = 0.0, 0
+
+
+def pytest_runtest_logfinish():
+    """Let other processes of this run find what this one has compiled: workers, and commands of tests."""
+    from taichimd.core import runtime
+    from taichimd.core.exclusive import PROCESS
+
+    if not PROCESS.started or runtime.NAME != "quadrants" or time.process_time() - Written.time < SECONDS:
+        return
+    made = importlib.import_module("quadrants.lang.kernel").Kernel.counter
+    if made > Written.kernels and runtime.backend() == "cpu":
+        # To write its kernels takes them from a process: a copy of this one writes.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Python 3.12 warns of copies of processes with threads
+            copy = os.fork()
+        if copy:
+            os.waitpid(copy, 0)
+        else:
+            try:
+                signal.alarm(30)
+                write_kernels()
+            finally:
+                os._exit(0)
+    Written.time, Written.kernels = time.process_time(), made
+
+
+def write_kernels():
+    from taichimd.core import runtime
+
+    runtime.ti.lang.impl.get_runtime().prog.dump_cache_data_to_disk()
+
+
 def pytest_sessionfinish():
     """Keep what this process has compiled; at the end of Python the runtime would forget it."""
     from taichimd.core import runtime
     from taichimd.core.exclusive import PROCESS
 
     if PROCESS.started and runtime.NAME == "quadrants":
-        runtime.ti.lang.impl.get_runtime().prog.dump_cache_data_to_disk()
+        write_kernels()
 
 
 def pytest_unconfigure(config):
