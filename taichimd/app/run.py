@@ -93,6 +93,7 @@ class Run:
         self.earlier = read_report(folder.report) if appending else {}
         self.report: dict[str, Any] = {}
         self.observed: dict[str, Any] = {}
+        self.picture: Callable[[], None] = _no_picture
         self.first_step, self.first_ps = simulation.step, simulation.time_ps
         self.last_step = self.first_step + job.steps
         self.first_total = _FirstTotal(first_energy(job.settings, job.checkpoint))
@@ -116,7 +117,9 @@ class Run:
         )
         with self._nothing_left():
             self._write_report("running", None)
-        return Supervised(self.simulation, self.files, self.keeper, self.finish, self.fail)
+        return Supervised(
+            self.simulation, self.files, self.keeper, self.finish, self.fail, self.begin_picture
+        )
 
     def watched(self) -> Watched:
         """The simulation, with all that looks at it."""
@@ -184,18 +187,23 @@ class Run:
             observed={} if self.observations is None else self.observations.save(),
         )
 
+    def begin_picture(self) -> None:
+        """All rows are written: have the picture of a single run drawn while its files are closed."""
+        if self.batch is None:
+            self.picture = draw(self.folder.thermo, self.folder.plot, self._record("finished"))
+
     def finish(self, reason: str, result: RunResult) -> None:
         """Write results and run.json; of a single run also the picture, and show them."""
         title = title_of(self.job.atoms.get_chemical_formula(), len(self.job.atoms))
         rows, self.observed = observing.finish(
             self.observations, self.folder.path, title, self.job.settings.output.plot_format
         )
-        picture = self._write_report(reason, result)
+        self._write_report(reason, result)
         if self.batch is not None:
             # Half a second each: of many runs the table has a picture.
             return
         begin = time.perf_counter()
-        picture()
+        self.picture()
         # Again, because the picture is part of what the user waits for.
         waited = time.perf_counter() - begin
         self.report |= self._since_enter(result)
@@ -227,8 +235,18 @@ class Run:
                 self.folder.clear()
             raise
 
-    def _write_report(self, reason: str, result: RunResult | None) -> Callable[[], None]:
-        """Write run.json; of a run that ended, begin its picture before, and return what waits for it."""
+    def _write_report(self, reason: str, result: RunResult | None) -> None:
+        """Write run.json, with figures of a run that ended."""
+        report = self._record(reason)
+        if result is not None:
+            report |= self._figures(result, report)
+            report["notes"] = [*self.job.notes, *after_run(report)]
+            report["segments"] = segments(self.earlier, report)
+        write_report(self.folder.report, report)
+        self.report = report
+
+    def _record(self, reason: str) -> dict[str, Any]:
+        """What run.json says of any run."""
         engine, job = self.simulation.engine, self.job
         report: dict[str, Any] = {
             "exit_reason": reason,
@@ -258,16 +276,7 @@ class Run:
             **({} if self.batch is None else {"batch": self.batch}),
         }
         report["segments"] = segments(self.earlier, report)
-        picture: Callable[[], None] = _no_picture
-        if result is not None:
-            if self.batch is None:
-                picture = draw(self.folder.thermo, self.folder.plot, report)
-            report |= self._figures(result, report)
-            report["notes"] = [*job.notes, *after_run(report)]
-            report["segments"] = segments(self.earlier, report)
-        write_report(self.folder.report, report)
-        self.report = report
-        return picture
+        return report
 
     def _exchange(self) -> dict[str, Any]:
         """What molecules were inserted and deleted."""

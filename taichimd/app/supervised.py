@@ -25,6 +25,7 @@ class Supervised:
         simulation: to be run. files: open ones. keeper: of checkpoints.
         finish: writes results; called with the reason of the end.
         failed: writes the report of a run that an error has ended; called with the error's words.
+        stepped: called after the last step, before checkpoint and files are completed; or None.
         ended: whether one of them was called.
     """
 
@@ -33,6 +34,7 @@ class Supervised:
     keeper: CheckpointKeeper
     finish: Callable[[str, RunResult], Any]
     failed: Callable[[str], Any]
+    stepped: Callable[[], Any] | None = None
     ended: bool = False
 
     def fail(self, error: BaseException) -> None:
@@ -65,6 +67,8 @@ def to_the_end(runs: Sequence[Supervised], console: Console, step: Callable[[Sto
             reason = "finished" if stopped is None else f"stopped by {signal.Signals(stopped).name}"
             left, begin = [run for run in runs if not run.ended], time.perf_counter()
             for run in left:
+                if run.stepped is not None:
+                    run.stepped()
                 run.keeper.save(run.simulation)
                 run.files.close()
             closing = time.perf_counter() - begin  # frames that were still waiting are written

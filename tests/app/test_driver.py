@@ -15,7 +15,8 @@ from driving import FILES, drive, same_bytes, structure  # noqa: F401  (a fixtur
 from fake_engine import FakeEngine, fake  # noqa: F401  (a fixture)
 from rich.console import Console
 
-from taichimd.app import driver
+from taichimd.app import driver, run
+from taichimd.app.checkpoint_keeper import CheckpointKeeper
 from taichimd.app.driver import run_job
 from taichimd.app.job import prepare_job
 from taichimd.app.notes import faster_runtime, of_output
@@ -53,6 +54,23 @@ def test_a_run_leaves_its_files(tmp_path):
     assert "Maxwell-Boltzmann at 200 K, seed 4" in text
     assert "atom-step/s" in text
     assert "trajectory.extxyz" in text
+
+
+def test_the_picture_is_drawn_while_files_are_completed(monkeypatch):
+    done, save = [], CheckpointKeeper.save
+
+    def draw(table, picture, report):
+        done.append(("draw", read_thermo(table)["step"].tolist(), report["n_atoms"]))
+        return lambda: done.append("drawn")
+
+    def saved(self, simulation):
+        done.append("checkpoint")
+        save(self, simulation)
+
+    monkeypatch.setattr(run, "draw", draw)
+    monkeypatch.setattr(CheckpointKeeper, "save", saved)
+    drive(steps=250, output="out", every=100)
+    assert done == ["checkpoint", ("draw", [0, 100, 200, 250], 4), "checkpoint", "drawn"]
 
 
 def test_same_seed_same_bytes():
