@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from ase import Atoms
+from ase.build import bulk
 from every_forcefield import FORCEFIELDS, PERIODIC
 
 from taichimd import TaichiMD, testing
@@ -139,6 +140,23 @@ def test_three_bodies_make_the_virial_of_an_atom_asymmetric(name, symmetric):
     virials = Engine(atoms, forcefield).evaluate().virials
     skew = abs(virials - virials.transpose(0, 2, 1)).max() / abs(virials).max()
     assert skew < 1e-15 if symmetric else skew > 0.05
+
+
+def test_flows_through_the_planes_of_a_crystal_add_up_to_its_heat_current():
+    """J_x is the sum of the flows through all planes times their distance if atoms are on planes and move."""
+    atoms = testing.with_velocities(bulk("Si", cubic=True).repeat((4, 1, 1)), TEMPERATURE, seed=3)
+    engine = Engine(atoms, FORCEFIELDS["Si.tersoff"](), backend="cpu")
+    engine.evaluate()
+    plane = np.rint(4.0 * atoms.positions[:, 0] / 5.43).astype(int)
+    v, flows = engine.velocities(), []
+    for k in range(16):
+        before, behind = np.flatnonzero((plane - k) % 16 >= 13), np.flatnonzero((plane - k) % 16 < 3)
+        flow = Between(engine, before, behind)
+        flow.update()
+        flows.append((flow.work.to_numpy().reshape(-1, 3) * v).sum())
+    current = engine.heat_current().potential[0]
+    assert np.std(flows) > 0.1 * abs(current)
+    assert 5.43 / 4.0 * sum(flows) == pytest.approx(current, rel=1e-11)
 
 
 @pytest.mark.parametrize("name", ["lj-mixture", "lj-all-pairs", "Si.sw", "SiC_1989.tersoff", "morse+angle"])
