@@ -2,9 +2,10 @@
 
     python -m validation.physics.heat_by_frequency silicon --backend cuda
 
-Cases: `silicon` (HNEMD along x, y and z, 500 K, Tersoff 1989), `silicon-300` (at 300 K), `silicon-short`
-(NEMD of 2 and 4 nm: the ballistic G(w) from which mean free paths follow), `silicon-long` (NEMD of 25, 50 and
-100 nm with the line through 1/kappa against 1/L), `graphene` (HNEMD, 300 K, parts in and out of the plane),
+Cases: `silicon` (HNEMD along x, y and z, 500 K, Tersoff 1989, 8,000 atoms), `silicon-small` and
+`silicon-large` (1,728 and 27,000 atoms), `silicon-300` (at 300 K), `silicon-short` (NEMD of 2 and 4 nm: the
+ballistic G(w) from which mean free paths follow), `silicon-long` (NEMD of 50, 100 and 200 nm with the line
+through 1/kappa against 1/L), `graphene` (HNEMD, 300 K, parts in and out of the plane),
 `silica` (glass of 3,000 atoms quenched from the melt, HNEMD, quantum correction), `stillinger-weber`
 (silicon, HNEMD, 1,000 K, for `lattice_kappa`), `speed` (HNEMD of 64,000 atoms of silicon with and without
 spectrum). Each case writes `heat_CASE.json` (with _ for -) and a picture. `silicon` uses
@@ -57,12 +58,20 @@ CASES: dict[str, dict[str, Any]] = {
         "at_once": 10, "time": "200ps", "window": "50ps", "coupling_time": "200fs",
     },
     "silicon-long": {
-        **BETWEEN, "bath_length": 100.0, "lengths": "25nm,50nm,100nm", "supercell": (1, 3, 3), "runs": 3,
-        "at_once": 9, "time": "500ps", "window": "150ps",
+        **BETWEEN, "bath_length": 100.0, "lengths": "50nm,100nm,200nm", "supercell": (1, 3, 3), "runs": 2,
+        "at_once": 6, "time": "350ps", "window": "100ps",
+    },
+    "silicon-large": {
+        **DRIVEN, "temperature": 500.0, "supercell": (15, 15, 15), "driving_force": 1e-4, "direction": "xyz",
+        "every": 20, "runs": 6, "at_once": 6, "time": "350ps", "window": "100ps",
+    },
+    "silicon-small": {
+        **DRIVEN, "temperature": 500.0, "supercell": (6, 6, 6), "driving_force": 1e-4, "direction": "xyz",
+        "every": 20, "runs": 27, "at_once": 27, "time": "500ps", "window": "125ps",
     },
     "graphene": {
         **DRIVEN, "temperature": 300.0, "supercell": (66, 38, 1), "driving_force": 1e-5, "thickness": 3.35,
-        "every": 5, "runs": 3, "at_once": 3, "time": "400ps", "window": "150ps",
+        "every": 5, "runs": 9, "at_once": 9, "time": "500ps", "window": "150ps",
     },
     "silica": {
         **DRIVEN, "temperature": 300.0, "driving_force": 1e-3, "direction": "xyz", "every": 8, "runs": 9,
