@@ -9,6 +9,7 @@ from pages import ROOT, blocks, commands, text_of
 from taichimd.forcefields.library import shipped
 from validation.benchmarks import group_cost
 from validation.benchmarks.gpumd_figures import npt_over_nve
+from validation.several_gpus import __main__ as several_gpus
 
 pytestmark = pytest.mark.once
 
@@ -306,6 +307,12 @@ def test_costs_of_groups_are_those_of_the_result():
         return
     _, *rows = rows_between(page, "## Cost", "Conclusion of the costs")
     assert rows == group_cost.table(json.loads(file.read_text()))
+
+
+def test_times_of_several_gpus_are_those_of_the_result():
+    page, file = "docs/measurements/scaling.md", "several_gpus_four_h200"
+    _, *rows = rows_between(page, "| case | atoms | GPUs", f"*`{file}.json`")
+    assert rows == several_gpus.page_rows(of(file))
 
 
 def test_gpumd_beside_taichimd_is_as_the_result_says():

@@ -58,6 +58,7 @@ def main() -> None:
         )
     common.write_json(options.out, report)
     print(common.table([_shown(row) for row in report["runs"]], HEADER))
+    print("\n".join("| " + " | ".join(cells) + " |" for cells in page_rows(report)))
     for row in report["runs"]:
         first = row["phases"][0]["ms"].items()
         shown = (f"{phase} {ms / row['steps_of_phases']:.3f}" for phase, ms in first)
@@ -138,6 +139,21 @@ def _compare(rows: list[dict[str, Any]]) -> None:
         row["engine_ms_per_step"] = engine["ms_per_step"]
         row["efficiency"] = engine["ms_per_step"] / row["processes"] / row["ms_per_step"]
         row["exchange_share"] = row["exchange_ms"] / row["ms_per_step"]
+
+
+def page_rows(report: dict[str, Any]) -> list[list[str]]:
+    """Rows of the page of scaling, of runs beside one engine: case, atoms, GPUs, times (ms), ratios, bits."""
+    rows = [row for row in report["runs"] if "engine_ms_per_step" in row]
+    rows.sort(key=lambda row: (row["case"], -row["atoms"], row["processes"]))
+    return [
+        [
+            row["case"], f"{row['atoms']:,}", str(row["processes"]), f"{row['engine_ms_per_step']:.3g}",
+            f"{row['ms_per_step']:.3g}", f"{row['engine_ms_per_step'] / row['ms_per_step']:.2f}",
+            f"{row['efficiency']:.2f}", f"{row['exchange_ms']:.2g}" if row["processes"] > 1 else "",
+            f"{row['common_builds']}, {row['choices']}", "yes" if row["same_bits"] else "no",
+        ]
+        for row in rows
+    ]  # fmt: skip
 
 
 def _shown(row: dict[str, Any]) -> list[Any]:
