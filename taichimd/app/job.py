@@ -18,6 +18,7 @@ from taichimd.app.output_folder import OutputFolder
 from taichimd.app.restart import at_rest, cut_ramp, new_bath, read_run, redrawn
 from taichimd.app.trust import check_trusted
 from taichimd.core.errors import SettingsError
+from taichimd.ensembles.drives.given import uses_charges
 from taichimd.exchange.base import Exchange
 from taichimd.io.checkpoint import Checkpoint, check_same_system
 from taichimd.io.report import plot_format_of, read_report
@@ -120,8 +121,8 @@ def prepare_job(
     begin = given.run.equilibration_steps
     plan = observing.plan_of(given, begin, steps - begin)
     observing.check(plan, atoms, forcefield)
-    notes = [*read, *remarks(atoms), *of_start(atoms)]
     acting = acting_of_new(given, atoms, steps)
+    notes = [*read, *remarks(atoms, uses_charges(acting.baths)), *of_start(atoms)]
     check_exchange(acting.exchanges, atoms, forcefield, given.run.timestep)
     observing.check_exchange(plan, acting.exchanges)
     _check_frames(given, acting)

@@ -15,6 +15,7 @@ from taichimd.app.restart import continue_clock, set_first_velocities
 from taichimd.app.saving import NOT_OF_THE_ENGINE, Account, start_from, to_checkpoint
 from taichimd.app.simulated_system import SimulatedSystem
 from taichimd.core.errors import TaichimdWarning
+from taichimd.ensembles.drives.given import uses_charges
 from taichimd.ensembles.registry import Ensemble
 from taichimd.exchange.base import Exchange
 from taichimd.exchange.ledger import Ledger
@@ -43,7 +44,8 @@ class SavedSystem(SimulatedSystem):
         self._settings = settings = dict(zip(NOT_OF_THE_ENGINE, given, strict=True))
         set_first_velocities(engine, atoms, settings["temperature"], settings["seed"])
         self._structure = atoms.copy()
-        told = [*remarks(atoms), *of_start(atoms, REDRAW_IN_PYTHON), *notes_on_overlap(atoms)]
+        told = remarks(atoms, uses_charges(engine.acting)) + of_start(atoms, REDRAW_IN_PYTHON)
+        told += notes_on_overlap(atoms)
         return told + of_system(atoms, engine.forcefield, engine.ensemble, self.timestep)
 
     @classmethod

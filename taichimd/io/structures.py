@@ -310,13 +310,17 @@ def has_velocities(atoms: Atoms) -> bool:
     return bool(atoms.has("momenta"))
 
 
-def remarks(atoms: Atoms) -> list[str]:
+def remarks(atoms: Atoms, charged: bool = False) -> list[str]:
     """What the structure holds and the run will not use, one sentence each.
+
+    Args:
+        atoms: the structure.
+        charged: whether something uses its charges.
 
     Raises:
         SettingsError: constraints other than fixed atoms.
     """
-    notes = moving_fixed(atoms) + unused_charges(atoms)
+    notes = moving_fixed(atoms) + ([] if charged else unused_charges(atoms))
     for name in VELOCITIES:
         if atoms.has(name) and not atoms.has("momenta"):
             notes.append(

@@ -7,7 +7,7 @@ import pytest
 from ase import units
 from ase.build import bulk
 
-from taichimd import NVE, BerendsenNPT, Langevin, NoseHoover, Simulation, relax
+from taichimd import NVE, BerendsenNPT, Force, Langevin, NoseHoover, Simulation, relax
 from taichimd.app import driver
 from taichimd.app.notes import of_system
 from taichimd.core.errors import StructureError, TaichimdWarning
@@ -47,6 +47,12 @@ def test_a_system_at_rest(argon):
     assert "momenta" in said
     del argon.arrays["momenta"]
     assert notes(argon) == []
+
+
+def test_charges_are_not_used_unless_a_field_acts_on_them(argon):
+    argon.set_initial_charges([0.1, -0.1, 0.1, -0.1])
+    assert [one[:38] for one in notes(argon)] == ["charges of the structure are not used:"]
+    assert notes(argon, acting=[Force(field=(0, 0, 0.1))]) == []
 
 
 def test_a_moving_centre_of_mass(argon):

@@ -1,7 +1,7 @@
 """What a user gives of drives: which atoms each acts on, its name, and what is wrong with it."""
 
 from base64 import b64decode, b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -91,6 +91,12 @@ class GroupDrive:
         if self.partner is not None:
             found["partner"] = runs_of(self.partner)
         return found
+
+
+def uses_charges(acting: Iterable[Any]) -> bool:
+    """Whether a force of these baths and drives acts on the charges of the structure."""
+    drives = (one.what for one in acting if isinstance(one, GroupDrive))
+    return any(isinstance(what, Force) and what.field is not None for what in drives)
 
 
 def packed(values: Array) -> dict[str, Any]:
