@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from taichimd.core.arrays import Array
 from taichimd.core.errors import SettingsError
+from taichimd.core.printable import counted
 from taichimd.ensembles.drives.base import Drive
 from taichimd.ensembles.drives.force import Force
 from taichimd.ensembles.drives.indenter import Indenter
@@ -282,5 +283,5 @@ def _of_free_atoms(drive: GroupDrive, held: NDArray[np.bool_], moves: bool) -> t
     kept = GroupDrive(drive.name, drive.what, drive.atoms[stays], own, partner)
     lost = len(drive.atoms) - len(kept.atoms)
     return kept, [
-        f"the drive {drive.name} leaves {lost} {what} atoms out, of {len(drive.atoms)}"
+        f"the drive {drive.name} leaves {counted(lost, f'{what} atom')} out, of {len(drive.atoms)}"
     ] if lost else []

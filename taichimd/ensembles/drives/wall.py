@@ -17,6 +17,7 @@ import numpy as np
 from taichimd.core import units
 from taichimd.core.arrays import Array
 from taichimd.core.errors import SettingsError
+from taichimd.core.printable import counted
 from taichimd.ensembles.drives import layout as of
 from taichimd.ensembles.drives.base import VELOCITY, Drive, Row, Start
 
@@ -140,11 +141,11 @@ class Wall(Drive):
             )
         r = start.positions[start.atoms] @ normal - self.place()
         if not r.min() > 0.0:
-            worst = int(start.atoms[np.argmin(r)])
+            worst, behind = int(start.atoms[np.argmin(r)]), int(np.count_nonzero(r <= 0))
             raise SettingsError(
-                f"{called} ({self.room}) starts with {np.count_nonzero(r <= 0)} atoms behind it, such as "
-                f"atom {worst} "
-                f"{-r.min():.3g} Å behind; move the wall or the atoms, or give on=... without them"
+                f"{called} ({self.room}) starts with {counted(behind, 'atom')} behind it, "
+                f"such as atom {worst} {-r.min():.3g} Å behind; move the wall or the atoms, or give on=... "
+                "without them"
             )
 
     def rows(self, start: Start) -> list[Row]:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.core.errors import SettingsError
+from taichimd.core.printable import counted
 from taichimd.ensembles.barostats.base import CellMotion
 from taichimd.ensembles.drives.base import Drive
 from taichimd.ensembles.drives.given import GroupDrive, group_drives
@@ -148,7 +149,7 @@ def _of_free_atoms(bath: GroupBath, held: NDArray[np.bool_], what: str) -> tuple
     if not len(kept):
         raise SettingsError(f"group {bath.name}: all its atoms are {what}; a bath needs atoms that move")
     lost = len(bath.atoms) - len(kept)
-    remark = f"the bath {bath.name} leaves {lost} {what} atoms out, of {len(bath.atoms)}"
+    remark = f"the bath {bath.name} leaves {counted(lost, f'{what} atom')} out, of {len(bath.atoms)}"
     return GroupBath(bath.name, bath.what, kept), remark
 
 
