@@ -9,21 +9,18 @@ from ase import Atoms
 from numpy.typing import NDArray
 
 from taichimd.core.errors import CapacityError, ChargeError, EvaluationError, SettingsError, TaichimdError
-from taichimd.ensembles.barostats.layout import RAN_AWAY
 from taichimd.ensembles.drives.given import GroupDrive
 from taichimd.ensembles.groups.given import GroupBath
 from taichimd.ensembles.registry import Ensemble
 from taichimd.forcefields.base import ForceField
-from taichimd.neighbours.control import NONE, Control
-from taichimd.program import explosion
 from taichimd.program.accepted import accepted
 from taichimd.program.batchable import called, errors_name, why_not_batchable
-from taichimd.program.stepping import SteppedSystems
+from taichimd.program.stepping import advance
 from taichimd.program.system import System
-from taichimd.program.systems import Stopped
+from taichimd.program.systems import Stopped, Systems
 
 
-class Batch(SteppedSystems):
+class Batch(Systems):
     """Evaluates and integrates several systems of atoms with one force field, in the same kernels.
 
         >>> from ase.build import bulk
@@ -112,50 +109,14 @@ class Batch(SteppedSystems):
                 error.args = (f"{self.names[error.system]}: {error}",)
             raise
 
-    def diverged(self, blown: int, timestep: float) -> None:
-        """As of `SteppedSystems`; there may be other such systems than that of the atom."""
-        self.forget()
-        most, state = self.device.reach.most_step2, self.state
-        moves, x = timestep * self.vectors("vel"), self.vectors("pos")
-        ran: set[int] = set()
-        if self.baths.moves_cell and (self.step - 1) % self.baths.coupling.period == 0:
-            ran = set(self.cells.run_away())
-            moves = np.einsum("iac,ic->ia", self.cells.read("drift")[state.system_of_atoms], moves)
-        fine = ((moves * moves).sum(axis=1) <= most) & np.isfinite(x).all(axis=1)
-        if blown <= RAN_AWAY:
-            ran.add(RAN_AWAY - blown)
-        else:
-            fine[blown] = False
-        for number in sorted(ran | {self.system_of(one) for one in np.flatnonzero(~fine).tolist()}):
-            if number not in self.stopped:
-                atom = RAN_AWAY if number in ran else int(np.argmin(fine[state.parts[number]]))
-                self.stop(number, explosion.of_step(self.members[number], atom, most**0.5))
-        self._go_on()
+    @property
+    def members(self) -> list[System]:
+        """Each system, as a simulation sees it."""
+        return list(self._members)
 
-    def unsolved(self, number: int, error: TaichimdError) -> None:
-        """As of `SteppedSystems`; the others continue.
-
-        Raises:
-            TaichimdError: the error, if the system has stopped before.
-        """
-        if number in self.stopped:
-            raise error
-        self.forget()
-        self.stop(number, error)
-
-    def stop_spent(self) -> None:
-        """As of `SteppedSystems`; the others continue."""
-        before = len(self.stopped)
-        super().stop_spent()
-        if len(self.stopped) > before:
-            self._go_on()
-
-    def _go_on(self) -> None:
-        """No system that continues has diverged."""
-        control = self.device.lists.control
-        seen = Control(control.to_numpy())
-        seen.blown = NONE
-        control.from_numpy(seen.values)
+    def advance(self, n_steps: int, timestep: float) -> None:
+        """Integrate all systems that have not stopped, as `Engine.advance` does; the others continue."""
+        advance(self, n_steps, timestep)
 
     def stop(self, number: int, error: TaichimdError, cause: Exception | None = None) -> None:
         """Stop a system at its last valid positions; this does not change the other systems."""

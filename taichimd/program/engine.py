@@ -13,8 +13,9 @@ from taichimd.ensembles.registry import Ensemble
 from taichimd.forcefields.base import ForceField
 from taichimd.program.batchable import called
 from taichimd.program.results import NotCopied
-from taichimd.program.stepping import SteppedSystems
+from taichimd.program.stepping import advance
 from taichimd.program.system import System
+from taichimd.program.systems import Systems
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -66,7 +67,6 @@ class Engine(System):
 
     instead = NotCopied.instead
     n_systems = 1
-    systems: SteppedSystems
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class Engine(System):
         fixed: NDArray[np.bool_] | None = None,
         acting: Sequence[GroupBath | GroupDrive] | None = None,
     ) -> None:
-        systems = SteppedSystems(
+        systems = Systems(
             [atoms], forcefield, backend=backend, precision=precision, skin=skin,
             ensembles=None if ensemble is None else [ensemble],
             decomposition=decomposition, fixed=[fixed],
@@ -111,4 +111,4 @@ class Engine(System):
                 are not finite, or lies on a second atom; the state is then that of the failed step.
             EvaluationError: an external potential failed; the state is then that of the failed step.
         """
-        self.systems.advance(n_steps, timestep)
+        advance(self.systems, n_steps, timestep)

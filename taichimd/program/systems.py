@@ -63,7 +63,7 @@ class Stopped:
 
 
 class Systems(NotCopied):
-    """Systems under one force field, which the same kernels evaluate; `SteppedSystems` integrates them.
+    """Systems under one force field, which the same kernels evaluate, and `stepping.advance` integrates.
 
     Args:
         systems, forcefield, backend, precision, skin, ensembles, decomposition, fixed: as for `Batch`.
@@ -279,9 +279,14 @@ class Systems(NotCopied):
         with self.evaluating():
             return energies_of(self.device, known)
 
-    def system_of(self, atom: int) -> int:
-        """The system of an atom."""
-        return self.state.system_of(atom)
+    def stop(self, number: int, error: TaichimdError, cause: Exception | None = None) -> None:
+        """A system has diverged. A `Batch` continues without it.
+
+        Raises:
+            TaichimdError: always; the state is that of the failed step.
+        """
+        self.device.explode()
+        raise error from cause
 
     def heats(self, number: int) -> dict[str, float]:
         """Energy that each bath of a group has given to the atoms of a system, eV, by the names of groups."""

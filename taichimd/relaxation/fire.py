@@ -14,7 +14,7 @@ from taichimd.core.arrays import Array
 from taichimd.core.errors import ChargeError, RelaxationError, StructureError, TaichimdError
 from taichimd.core.runtime import blocks_for, ti
 from taichimd.program.results import require_finite
-from taichimd.program.stepping import SteppedSystems
+from taichimd.program.system import System
 from taichimd.relaxation import kernels as k
 from taichimd.relaxation.cell import CellFreedom
 
@@ -48,7 +48,7 @@ class Fire:
     Velocities are used up: they are zero at the start, and those of the minimisation after it.
 
     Args:
-        systems: with the positions to start from.
+        members: all systems of one `Systems`, with the positions to start from.
         fmax: largest force on an atom of a relaxed structure, eV/angstrom.
         steps: most steps.
         fixed: of each system, (n,) which atoms keep their place; with a cell that relaxes, their place in it.
@@ -61,14 +61,15 @@ class Fire:
 
     def __init__(
         self,
-        systems: SteppedSystems,
+        members: Sequence[System],
         *,
         fmax: float,
         steps: int,
         fixed: Sequence[NDArray[np.bool_]],
         cells: Sequence[CellFreedom] | None = None,
     ) -> None:
-        self._systems, self._device, self._cells = systems, systems.device, cells
+        systems = members[0].systems
+        self._members, self._systems, self._device, self._cells = members, systems, systems.device, cells
         self._free = [~np.asarray(held, bool) for held in fixed]
         state, n, count = systems.state, systems.state.n, systems.n_systems
         parts, pieces, groups = k.parts_of(state.sizes.tolist())
@@ -94,7 +95,7 @@ class Fire:
         self.errors: dict[int, TaichimdError] = {}
         self._force = np.full(count, np.inf)
         # Where a system is put that has diverged, if others continue.
-        self._start = [(one.positions(), one.cell) for one in systems.members] if count > 1 else []
+        self._start = [(one.positions(), one.cell) for one in members] if count > 1 else []
         state.set("vel", np.zeros((n, 3)))
         self._device.jumped(True)
 
@@ -124,7 +125,7 @@ class Fire:
                     raise
                 self._fail(error.system, error)
             except StructureError as error:
-                number = self._systems.system_of(self._device.lists.atom_too_close())
+                number = self._systems.state.system_of(self._device.lists.atom_too_close())
                 failed = RelaxationError(
                     f"the relaxation failed after {self.steps[number]} steps: {error}; start from a better "
                     "structure"
@@ -221,14 +222,12 @@ class Fire:
         done = self.steps - (self.status == k.RUNNING)
         return [
             Look(int(step), float(total[0]), float(force), total[2:].reshape(3, 3), member.volume)
-            for step, force, member, total in zip(
-                done, self._force, self._systems.members, totals, strict=True
-            )
+            for step, force, member, total in zip(done, self._force, self._members, totals, strict=True)
         ]
 
     def _not_finite(self, number: int, energy: float) -> TaichimdError:
         """What is wrong with a system."""
-        member, free = self._systems.members[number], self._free[number]
+        member, free = self._members[number], self._free[number]
         forces = self._device.state.get("force")[self._device.state.parts[number]]
         try:
             require_finite(energy, np.where(free[:, None], forces, 0.0), member)

@@ -23,7 +23,7 @@ from taichimd.program.batch import Batch
 from taichimd.program.batchable import called, errors_name, why_not_batchable
 from taichimd.program.engine import Engine
 from taichimd.program.results import require_finite
-from taichimd.program.stepping import SteppedSystems
+from taichimd.program.system import System
 from taichimd.relaxation.cell import CellFreedom
 from taichimd.relaxation.fire import Fire, Look
 from taichimd.relaxation.kernels import RUNNING
@@ -173,7 +173,7 @@ def relax(
         warnings.warn(note, TaichimdWarning, stacklevel=2)
     engine = Engine(atoms, forcefield, **compute | _skin(compute, freedoms, forcefield))
     _check(engine)
-    return _minimised(engine.systems, [atoms], freedoms, settings, on_row, should_stop, started)[0]
+    return _minimised(engine.members, [atoms], freedoms, settings, on_row, should_stop, started)[0]
 
 
 def relax_many(
@@ -234,7 +234,7 @@ def relax_many(
     for number, member in enumerate(batch.members):
         with errors_name(names[number]):
             _check(member)
-    return _minimised(batch, systems, freedoms, settings, on_row, should_stop, started)
+    return _minimised(batch.members, systems, freedoms, settings, on_row, should_stop, started)
 
 
 def _skin(compute: Mapping[str, Any], freedoms: Sequence[CellFreedom], forcefield: Any) -> "EngineOptions":
@@ -250,7 +250,7 @@ def _check(engine: Any) -> None:
 
 
 def _minimised(
-    systems: SteppedSystems,
+    members: Sequence[System],
     given: Sequence[Atoms],
     freedoms: Sequence[CellFreedom],
     settings: RelaxSettings,
@@ -260,7 +260,7 @@ def _minimised(
 ) -> list[Relaxation]:
     """Step until all have ended; a system that has ended before is not told of again."""
     fixed = [fixed_atoms(atoms, "relax") for atoms in given]
-    fire = Fire(systems, fmax=settings.fmax, steps=int(settings.steps), fixed=fixed, cells=freedoms or None)
+    fire = Fire(members, fmax=settings.fmax, steps=int(settings.steps), fixed=fixed, cells=freedoms or None)
     rows: list[Row] = []
     first_seconds, stopped = 0.0, False
     while fire.running and not stopped:
@@ -271,9 +271,9 @@ def _minimised(
                 on_row(row)
         first_seconds = first_seconds or time.perf_counter() - started
         stopped = fire.running and should_stop()
-    systems.forget()
+    members[0].systems.forget()
     found = []
-    for number, (atoms, member, held) in enumerate(zip(given, systems.members, fixed, strict=True)):
+    for number, (atoms, member, held) in enumerate(zip(given, members, fixed, strict=True)):
         last, steps, error = member.evaluate(), int(fire.steps[number]), fire.errors.get(number)
         force = float(np.sqrt((last.forces[~held] ** 2).sum(axis=1).max(initial=0.0)))
         end = _row(Look(steps, last.energy, force, last.virials.sum(axis=0), member.volume), number)

@@ -141,7 +141,7 @@ class MonteCarlo(Metropolis, NotCopied):
             equilibration=equilibration,
             seed=seed,
         )
-        self.join(Group(engine.systems, kind), 0)
+        self.join(Group(engine.members, kind), 0)
 
     def __getattr__(self, name: str) -> Any:
         if name == "system":
@@ -154,14 +154,14 @@ class MonteCarlo(Metropolis, NotCopied):
 
     def join(self, group: Group, number: int) -> None:
         """Make the chain use the system with this number in a group."""
-        self.group, self.number, self.system = group, number, group.systems.members[number]
+        self.group, self.number, self.system = group, number, group.members[number]
 
     def leave(self) -> None:
         """Give the chain an engine of its own, in a group of one."""
         system = self.system
         engine = Engine(system_atoms(self), system.forcefield, fixed=system.fixed, **self._options)
         engine.set_state(velocities=system.velocities())
-        self.join(Group(engine.systems, self.kind), 0)
+        self.join(Group(engine.members, self.kind), 0)
 
     @property
     def volume(self) -> float | None:
@@ -179,7 +179,7 @@ class MonteCarlo(Metropolis, NotCopied):
 
         `timestep` is ignored: Monte Carlo has no time.
         """
-        if len(self.group.systems.members) > 1:
+        if len(self.group.members) > 1:
             self.leave()
         self.group.advance([self], n_steps)
 

@@ -17,7 +17,7 @@ from taichimd.core.philox import GLOBAL, blocks, uniforms
 from taichimd.core.runtime import ti
 from taichimd.core.streams import MC_MOVE, MC_SWEEP
 from taichimd.program.energies import Energy
-from taichimd.program.stepping import SteppedSystems
+from taichimd.program.system import System
 from taichimd.sampling.kinds import ALL, SINGLE
 from taichimd.sampling.metropolis import Metropolis
 from taichimd.sampling.proposals import proposals
@@ -36,17 +36,17 @@ class Group:
     It does not hold the chains, which hold it: else the device's memory would wait for the garbage collector.
 
     Args:
-        systems: of each chain, under one force field.
+        members: systems of the chains, all of one `Systems`.
         kind: of their moves.
 
     Attributes:
-        systems: as given.
+        members: as given. systems: that have them.
         singles: of chains of single moves, what knows how they change energies; else None.
         kernels: that propose moves of whole systems.
     """
 
-    def __init__(self, systems: SteppedSystems, kind: str) -> None:
-        self.systems, members = systems, systems.members
+    def __init__(self, members: Sequence[System], kind: str) -> None:
+        self.members, self.systems = members, (systems := members[0].systems)
         self._all, self._cutoff = range(len(members)), members[0].forcefield.cutoff
         self.singles: SingleMoves | None = None
         if kind == SINGLE:
@@ -72,7 +72,7 @@ class Group:
                 one.known = one.known or energy
         before = [
             (chain, one, one.positions(), one.cell, chain.step, chain.bath_state())
-            for chain, one in zip(chains, self.systems.members, strict=True)
+            for chain, one in zip(chains, self.members, strict=True)
             if len(chains) > 1
         ]
         try:
@@ -111,7 +111,7 @@ class Group:
 
     def _is_wide(self, number: int) -> bool:
         """Whether no atom of a system is in range of its own image; else its moves have full evaluations."""
-        frame = self.systems.members[number].frame
+        frame = self.members[number].frame
         heights = frame.heights[frame.pbc]
         return not len(heights) or bool(heights.min() > self._cutoff)
 
@@ -125,7 +125,7 @@ class Group:
         self._tell_most(chains, wide)
         self._tell("beta", [one.beta for one in chains])
         most = max(chains[k].moves.size for k in wide)
-        frames = [member.frame for member in systems.members]
+        frames = [member.frame for member in self.members]
         changes = singles.sweep(frames, list(uniform), self._trials, most, chains[0].step)
         systems.forget()
         rough = any(changes[k][0] is None for k in wide)
@@ -139,7 +139,7 @@ class Group:
         """A trial move of each free atom of some systems, with a full evaluation each."""
         chances, free = {}, {}
         for k in numbers:
-            one, fixed = chains[k], self.systems.members[k].fixed
+            one, fixed = chains[k], self.members[k].fixed
             atoms = np.arange(one.n_atoms)
             chances[k] = uniforms(blocks(one.seed, atoms, one.step, MC_MOVE, 1, 1))[:, 0, 1].tolist()
             free[k] = set((atoms if fixed is None else np.flatnonzero(~fixed)).tolist())
@@ -151,7 +151,7 @@ class Group:
         self, chains: Sequence[Metropolis], numbers: Sequence[int], uniform: Sequence[float], only: int = -1
     ) -> None:
         """Move all atoms of some systems, or one of each, and decide by a uniform number of each."""
-        members = self.systems.members
+        members = self.members
         old = [one.energy for one in chains]
         self._tell_most(chains, numbers)
         self._propose(self.kernels.displace, chains[0].step, only)
@@ -166,7 +166,7 @@ class Group:
 
     def _change_volumes(self, chains: Sequence[Metropolis], uniform: Array) -> None:
         systems = self.systems
-        running, cells = [one.running() for one in chains], [one.cell for one in systems.members]
+        running, cells = [one.running() for one in chains], [one.cell for one in self.members]
         trials = [one.trial_volume(float(uniform[k, VOLUME])) for k, one in enumerate(chains)]
         after = [cell * factor for cell, (_, factor) in zip(cells, trials, strict=True)]
         self._tell("factors", [factor for _, factor in trials])
@@ -224,7 +224,7 @@ class Group:
             try:
                 energies = systems.energies(known)
             except StructureError:
-                close = systems.system_of(lists.atom_too_close())
+                close = systems.state.system_of(lists.atom_too_close())
                 failed.add(close)
                 self._undo([close], cells)
                 lists.outdate()

@@ -106,7 +106,7 @@ def are_sharing(chains: Sequence[MonteCarlo]) -> bool:
     """Whether chains are all those of one group, in its order."""
     group = chains[0].group
     places = [(one.group, one.number) for one in chains]
-    return places == [(group, number) for number in range(len(group.systems.members))]
+    return places == [(group, number) for number in range(len(group.members))]
 
 
 def share(chains: Sequence[MonteCarlo]) -> None:
@@ -121,7 +121,7 @@ def share(chains: Sequence[MonteCarlo]) -> None:
         precision=first.precision, decomposition=first.decomposition, fixed=[one.fixed for one in chains],
     )  # fmt: skip
     batch.set_vectors("vel", {k: one.velocities() for k, one in enumerate(chains)})
-    group = Group(batch, first.kind)
+    group = Group(batch.members, first.kind)
     for number, one in enumerate(chains):
         one.join(group, number)
 

@@ -373,7 +373,7 @@ def test_single_precision_repeats_its_bits_too(name):
 def test_memory_of_an_engine_does_not_wait_for_the_garbage_collector():
     engine, dt = made("lj")
     engine.advance(2, dt)
-    engine.thermo(), engine.evaluate(), engine.systems.members
+    engine.thermo(), engine.evaluate(), engine.members
     held = [ref(one) for one in (engine, engine.systems, engine.device, engine.device.state)]
     gc.disable()
     try:
