@@ -144,7 +144,7 @@ def check_length(steps: int, every: int) -> None:
             raise SettingsError(f"{name} = {value}: expected a whole number above 0")
 
 
-class Group:
+class RunGroup:
     """Systems that step together, as one system for an observer of all, such as a `ProgressObserver`.
 
     Attributes:
@@ -255,7 +255,7 @@ def _run(
     timestep = systems[0].simulation.timestep * FS
     whole: list[Watched] = []
     if of_all and len(systems) > 1:
-        group: Any = Group([one.simulation for one in systems])
+        group: Any = RunGroup([one.simulation for one in systems])
         whole = [Watched(group, of_all)]
     elif of_all:
         systems = [replace(systems[0], observers=(*systems[0].observers, *of_all))]

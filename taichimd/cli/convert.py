@@ -47,10 +47,10 @@ def convert(
     from taichimd.core.errors import OutputError
     from taichimd.io.analysis_files import write_table
     from taichimd.io.files import make_folder
-    from taichimd.io.gpumd import System, names_of, read_gpumd
+    from taichimd.io.gpumd import GpumdRun, names_of, read_gpumd
 
     given = names_of((quantities or "").split(","))
-    of = System(volume, temperature, driving_force, difference, lags, given, interval)
+    of = GpumdRun(volume, temperature, driving_force, difference, lags, given, interval)
     found = {}
     for name in files:
         for table, columns in read_gpumd(Path(name), of).items():

@@ -12,7 +12,7 @@ from taichimd.core.arguments import View, device_helper
 from taichimd.core.runtime import computed_in, ti
 from taichimd.enumerate.access import access
 from taichimd.enumerate.gather import gather_functions
-from taichimd.enumerate.group import Group
+from taichimd.enumerate.group import TermGroup
 from taichimd.enumerate.live import following
 from taichimd.enumerate.moments import moment_functions
 from taichimd.enumerate.passes import OfAtom
@@ -23,7 +23,7 @@ from taichimd.neighbours.entries import neighbour
 from taichimd.neighbours.rows import body_layout, row_layout, slot
 
 
-def across_functions(group: Group, real: Any, term: Any, backend: str, triple: Any) -> list[Any]:
+def across_functions(group: TermGroup, real: Any, term: Any, backend: str, triple: Any) -> list[Any]:
     """Device functions `(i, me, group, side, nu, limits, sums)`: each adds sum_j dU_j/dr_ji of its terms.
 
     Args:

@@ -16,7 +16,7 @@ PARTICLE = ByTuple()
 
 
 @dataclass(frozen=True)
-class Group:
+class TermGroup:
     """What of a group of terms kernels are compiled for.
 
     Attributes:

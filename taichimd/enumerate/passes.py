@@ -16,7 +16,7 @@ from typing import Any
 from taichimd.core.arguments import View, device_helper
 from taichimd.core.runtime import computed_in, ti
 from taichimd.enumerate.access import access, store_matrix
-from taichimd.enumerate.group import Group, GroupFunctions
+from taichimd.enumerate.group import GroupFunctions, TermGroup
 from taichimd.enumerate.parameters import columns_of
 from taichimd.enumerate.reproducible_sum import ALL, FORCE, TERMS, empty_sums, store_function, with_term
 from taichimd.enumerate.row_sums import across
@@ -45,7 +45,7 @@ def joins(program: Passes, number: int) -> bool:
     return not read.union(program.state).intersection(one.writes)
 
 
-def passes_functions(group: Group, variant: Any, thermostat: Any, box: Any) -> GroupFunctions:
+def passes_functions(group: TermGroup, variant: Any, thermostat: Any, box: Any) -> GroupFunctions:
     """Device functions of a term of passes."""
     assert group.terms.passes is not None
     real, term, backend = variant.real, variant.term, variant.backend

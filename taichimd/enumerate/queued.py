@@ -8,7 +8,7 @@ from typing import Any
 
 from taichimd.core.runtime import ti
 from taichimd.enumerate.access import load_matrix
-from taichimd.enumerate.group import Group, GroupFunctions
+from taichimd.enumerate.group import GroupFunctions, TermGroup
 from taichimd.enumerate.reproducible_sum import ALL, FORCE
 from taichimd.neighbours.control import ANY_TIME, NONE, STEP, Control
 from taichimd.neighbours.prune import prune_functions, threads_of_cut
@@ -23,7 +23,7 @@ def goes(when, control: ti.template()):
     return ti.cast(not no, ti.i32)
 
 
-def queued_functions(group: Group, variant: Any, thermostat: Any, box: Any) -> GroupFunctions:
+def queued_functions(group: TermGroup, variant: Any, thermostat: Any, box: Any) -> GroupFunctions:
     """Device functions of such a group."""
     cutters = threads_of_cut(variant.backend, has_pairs=True)
     pruning = prune_functions(

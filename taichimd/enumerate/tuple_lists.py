@@ -16,7 +16,7 @@ from typing import Any
 
 from taichimd.core.runtime import ti
 from taichimd.enumerate.access import access
-from taichimd.enumerate.group import Group
+from taichimd.enumerate.group import TermGroup
 from taichimd.neighbours.control import Control
 from taichimd.neighbours.entries import neighbour, vector_to
 from taichimd.neighbours.limits import PAIRS, SKIN, limit_of
@@ -34,7 +34,7 @@ from taichimd.neighbours.tuple_arrays import (
 )
 
 
-def tuple_lists_function(group: Group, real: Any, term: Any, backend: str) -> Any:
+def tuple_lists_function(group: TermGroup, real: Any, term: Any, backend: str) -> Any:
     """The device function that lists the tuples of a near list just cut; holds its own parallel loops.
 
     Args:

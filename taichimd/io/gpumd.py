@@ -32,7 +32,7 @@ _UNITS = {
 
 
 @dataclass(frozen=True)
-class System:
+class GpumdRun:
     """What files of GPUMD do not say.
 
     Attributes:
@@ -52,7 +52,7 @@ class System:
     interval: float | None = None
 
 
-def read_gpumd(path: Path, of: System) -> Tables:
+def read_gpumd(path: Path, of: GpumdRun) -> Tables:
     """Tables of one file, whose name says what it is.
 
     Raises:
@@ -104,7 +104,7 @@ def _width(path: Path, rows: Array, width: int) -> None:
         raise OutputError(f"{path} has {rows.shape[1]} columns, expected {width}")
 
 
-def _shc(path: Path, of: System) -> Tables:
+def _shc(path: Path, of: GpumdRun) -> Tables:
     rows = _rows(path)
     _width(path, rows, 3)
     # Times rise from -(Nc - 1) d, frequencies start above 0.
@@ -163,7 +163,7 @@ def _kappa(path: Path, rows: Array) -> Tables:
     return {"kappa": table}
 
 
-def _compute(path: Path, rows: Array, of: System) -> Tables:
+def _compute(path: Path, rows: Array, of: GpumdRun) -> Tables:
     unknown = [one for one in of.quantities if one not in _QUANTITIES]
     if unknown or not of.quantities:
         what = f"unknown {unknown[0]!r}" if unknown else "compute.out does not say its quantities"

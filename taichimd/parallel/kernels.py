@@ -8,7 +8,7 @@
     forces (`Device.queue_forces`)
 
 Each message ends with a vector that says what its sender has met, and how many steps its atoms have done
-since hosts made lists. If a process has met what holds it, all hold: `REBUILD` is set, and kernels do
+since hosts made lists. If a process has met what holds it, all hold: `Control.rebuild` is set, and kernels do
 nothing, until `renew` or the hosts have made lists. `mark` begins anew, when hosts do.
 
 Where there are no near lists, lists serve until they are about to lack a pair (`neighbours.dangerous_pairs`).

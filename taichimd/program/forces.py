@@ -13,7 +13,7 @@ from taichimd.core.runtime import fills_device, ti
 from taichimd.enumerate.all_pairs import all_pairs_function
 from taichimd.enumerate.bond_order_registers import BLOCK
 from taichimd.enumerate.gather import gather_functions
-from taichimd.enumerate.group import Group, GroupFunctions
+from taichimd.enumerate.group import GroupFunctions, TermGroup
 from taichimd.enumerate.moments import moment_functions
 from taichimd.enumerate.pair_runs import run_function
 from taichimd.enumerate.reproducible_sum import ALL, FORCE, pair_sums, store_function, symmetric
@@ -33,7 +33,7 @@ def rows_of_pairs(g: Any) -> Rows:
 
 
 def force_functions(
-    group: Group, variant: Variant, thermostat: Any, box: Any, straight: bool
+    group: TermGroup, variant: Variant, thermostat: Any, box: Any, straight: bool
 ) -> GroupFunctions:
     """Device functions of a group of terms on lists.
 

@@ -8,7 +8,7 @@ import numpy as np
 from taichimd.core.runtime import ti
 from taichimd.enumerate import threads_per_atom
 from taichimd.enumerate.gather import zeta_from
-from taichimd.enumerate.group import Group
+from taichimd.enumerate.group import TermGroup
 from taichimd.enumerate.terms import ByTuple
 from taichimd.forcefields.bound import Bound
 from taichimd.neighbours.lists import Lists
@@ -77,7 +77,7 @@ class Choice:
             widths.append(mean + mean // 2 if frame.pbc.all() else WIDTH_OF_OPEN)
         return pages_for(state.n, row_width(max(widths)))
 
-    def groups(self, n_atoms: int, pages: int = 1) -> tuple[Group, ...]:
+    def groups(self, n_atoms: int, pages: int = 1) -> tuple[TermGroup, ...]:
         """How each group of terms is done, for so many atoms and pages."""
         other_terms = any(bound.terms.passes or bound.terms.queued for bound in self.bounds)
         several = len(self.bounds) > 1 or self.many_body or other_terms or any(self.by_tuple)
@@ -86,7 +86,7 @@ class Choice:
         pairs_do = pairs_do and pages == 1
         near_list = not self.all_pairs and (several or self.batch or (pairs_do and self.skin is None))
         return tuple(
-            Group(
+            TermGroup(
                 bound.terms,
                 number,
                 by_tuple,
@@ -127,7 +127,7 @@ class Choice:
         )  # fmt: skip
 
 
-def _near_list(state: State, group: Group, bound: Bound, zeta: int) -> NearList:
+def _near_list(state: State, group: TermGroup, bound: Bound, zeta: int) -> NearList:
     tuples: Any = PairRows(state, group.pages) if group.pair_rows else TupleRoom(state, bool(group.by_tuple))
     if bound.room is not None:
         tuples = bound.room()

@@ -2,7 +2,7 @@
 
 from taichimd.core.runtime import DEVICE_LOOPS, QUICK_COMPILE
 from taichimd.ensembles.coupling import Coupling
-from taichimd.enumerate.group import Group
+from taichimd.enumerate.group import TermGroup
 
 FULL_DEVICE = 300_000
 """Atoms from which one thread per atom keeps a large GPU busy."""
@@ -10,7 +10,7 @@ SHORT_STEPS = 40_000
 """Atoms up to which a round of a loop on the device takes a time that counts beside that of its steps."""
 
 
-def steps_per_pass(backend: str, n_atoms: int, groups: tuple[Group, ...], coupling: Coupling) -> int:
+def steps_per_pass(backend: str, n_atoms: int, groups: tuple[TermGroup, ...], coupling: Coupling) -> int:
     """Steps that one kernel call, or one round of a loop on the device, unrolls.
 
     A call costs as much as several loops over atoms, a round as much as three, a step compile time. Where

@@ -9,7 +9,7 @@ from taichimd.ensembles.bath_arrays import BathArrays
 from taichimd.ensembles.coupling import Coupling
 from taichimd.ensembles.drives.arrays import DriveArrays
 from taichimd.ensembles.held import HELD
-from taichimd.enumerate.group import Group
+from taichimd.enumerate.group import TermGroup
 from taichimd.enumerate.outputs import Outputs
 from taichimd.neighbours.control import CONTROL
 from taichimd.neighbours.dangerous_pairs import LOOKED_AT
@@ -79,7 +79,7 @@ class Variant:
         few: whether one thread of a CPU moves all atoms sooner than others begin (`FEW`).
     """
 
-    groups: tuple[Group, ...]
+    groups: tuple[TermGroup, ...]
     real: Any
     term: Any
     backend: str

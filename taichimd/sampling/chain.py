@@ -23,7 +23,7 @@ from taichimd.sampling.conditions import check_ensemble, refused
 from taichimd.sampling.kinds import ALL, first_move
 from taichimd.sampling.metropolis import Metropolis
 from taichimd.sampling.rates import Rate
-from taichimd.sampling.sweep import Group
+from taichimd.sampling.sweep import ChainGroup
 from taichimd.system.overlaps import notes_on_overlap
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ class MonteCarlo(Metropolis, NotCopied):
             equilibration=equilibration,
             seed=seed,
         )
-        self.join(Group(engine.members, kind), 0)
+        self.join(ChainGroup(engine.members, kind), 0)
 
     def __getattr__(self, name: str) -> Any:
         if name == "system":
@@ -152,7 +152,7 @@ class MonteCarlo(Metropolis, NotCopied):
         """What a notebook shows: totals now."""
         return self.thermo()._repr_html_()
 
-    def join(self, group: Group, number: int) -> None:
+    def join(self, group: ChainGroup, number: int) -> None:
         """Make the chain use the system with this number in a group."""
         self.group, self.number, self.system = group, number, group.members[number]
 
@@ -161,7 +161,7 @@ class MonteCarlo(Metropolis, NotCopied):
         system = self.system
         engine = Engine(system_atoms(self), system.forcefield, fixed=system.fixed, **self._options)
         engine.set_state(velocities=system.velocities())
-        self.join(Group(engine.members, self.kind), 0)
+        self.join(ChainGroup(engine.members, self.kind), 0)
 
     @property
     def volume(self) -> float | None:

@@ -30,7 +30,7 @@ are of the board."""
 NUMBERS = BOARD + 11
 
 
-class Group:
+class ChainGroup:
     """Systems of chains on one device, whose settings differ in temperatures, step sizes and seeds.
 
     It does not hold the chains, which hold it: else the device's memory would wait for the garbage collector.

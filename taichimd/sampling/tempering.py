@@ -20,7 +20,7 @@ from taichimd.core.streams import MC_EXCHANGE
 from taichimd.program.batch import Batch
 from taichimd.program.batchable import why_not_batchable
 from taichimd.sampling.chain import MonteCarlo, system_atoms
-from taichimd.sampling.sweep import Group
+from taichimd.sampling.sweep import ChainGroup
 
 MAX_ATOMS = 300_000
 """Most atoms of a group of chains: with more, each chain keeps a device busy, and lists take memory."""
@@ -121,7 +121,7 @@ def share(chains: Sequence[MonteCarlo]) -> None:
         precision=first.precision, decomposition=first.decomposition, fixed=[one.fixed for one in chains],
     )  # fmt: skip
     batch.set_vectors("vel", {k: one.velocities() for k, one in enumerate(chains)})
-    group = Group(batch.members, first.kind)
+    group = ChainGroup(batch.members, first.kind)
     for number, one in enumerate(chains):
         one.join(group, number)
 

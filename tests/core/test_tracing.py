@@ -21,7 +21,7 @@ from taichimd.ensembles.registry import (
     NoseHoover,
     StochasticCellRescaling,
 )
-from taichimd.enumerate.group import Group
+from taichimd.enumerate.group import TermGroup
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.neighbours.sorted_atoms import Search
 from taichimd.program.steps.verlet import step_kernels
@@ -160,7 +160,9 @@ def test_ensembles_share_the_kernels_that_do_not_know_them():
     runtime.start()
     terms = LennardJones(epsilon=0.01, sigma=3.4, cutoff=6.0).bind(["Ar"])[0].terms
     made = [
-        step_kernels(Variant((Group(terms),), ti.f64, ti.f64, "cpu", coupling=each), Search(ti.f64), True, 0)
+        step_kernels(
+            Variant((TermGroup(terms),), ti.f64, ti.f64, "cpu", coupling=each), Search(ti.f64), True, 0
+        )
         for each in COUPLINGS
     ]
     groups = [0, 0, 0, 1, 1, 2, 2]

@@ -6,7 +6,7 @@ import pytest
 from taichimd.core.errors import OutputError
 from taichimd.estimators.spectra import hann, spectrum
 from taichimd.io.analysis_files import read_table
-from taichimd.io.gpumd import System, read_gpumd
+from taichimd.io.gpumd import GpumdRun, read_gpumd
 
 pytestmark = pytest.mark.once
 
@@ -31,7 +31,7 @@ def shc(path, lags=50, interval=0.004, num=100, windowed=True):
 @pytest.mark.parametrize("windowed", [True, False])
 def test_shc_without_window_and_with_conductivity(tmp_path, windowed):
     k, j = shc(tmp_path / "shc.out", windowed=windowed)
-    found = read_gpumd(tmp_path / "shc.out", System(volume=1000.0, temperature=300.0, driving_force=1e-4))
+    found = read_gpumd(tmp_path / "shc.out", GpumdRun(volume=1000.0, temperature=300.0, driving_force=1e-4))
     kept, spectral = found["spectrum_correlation"], found["spectrum"]
     np.testing.assert_allclose(kept["K_all"][49:], k.sum(axis=1), rtol=1e-8)
     np.testing.assert_allclose(kept["time_ps"][:49], -0.004 * np.arange(49, 0, -1))
@@ -44,7 +44,7 @@ def test_shc_without_window_and_with_conductivity(tmp_path, windowed):
     mine = spectrum(k.sum(axis=1), k.sum(axis=1), 0.004)
     w = np.pi / 0.004 * (np.arange(100) + 0.5) / 100
     np.testing.assert_allclose(np.interp(w[10:30], j[:, 0], spectral["J_all"]), mine[10:30], rtol=2e-2)
-    of_nemd = read_gpumd(tmp_path / "shc.out", System(volume=1000.0, difference=20.0))["spectrum"]
+    of_nemd = read_gpumd(tmp_path / "shc.out", GpumdRun(volume=1000.0, difference=20.0))["spectrum"]
     np.testing.assert_allclose(
         of_nemd["conductance_GW_per_m2K_per_THz"], 16021.76634 * j[:, 1:].sum(axis=1) / (1000.0 * 20.0)
     )
@@ -53,11 +53,11 @@ def test_shc_without_window_and_with_conductivity(tmp_path, windowed):
 def test_hac_kappa_and_compute(tmp_path, call):
     rows = np.arange(1.0, 23.0).reshape(2, 11)
     np.savetxt(tmp_path / "hac.out", rows)
-    table = read_gpumd(tmp_path / "hac.out", System())["kappa"]
+    table = read_gpumd(tmp_path / "hac.out", GpumdRun())["kappa"]
     assert table["correlation_x_in_eVA_per_fs_2"][0] == pytest.approx(2.0 * 0.0096485332, rel=1e-6)
     assert table["kappa_z_W_per_mK"].tolist() == [11.0, 22.0]
     np.savetxt(tmp_path / "kappa.out", np.outer([1.0, 3.0], np.arange(1.0, 6.0)))
-    table = read_gpumd(tmp_path / "kappa.out", System())["kappa"]
+    table = read_gpumd(tmp_path / "kappa.out", GpumdRun())["kappa"]
     assert table["running_kappa_x_out_W_per_mK"].tolist() == [2.0, 4.0]
     # Two groups: T, jp, then source and sink.
     np.savetxt(tmp_path / "compute.out", np.arange(1.0, 11.0)[None])
@@ -84,4 +84,4 @@ def test_what_is_no_file_of_gpumd_is_refused(tmp_path):
     ):
         (tmp_path / name).write_text(text)
         with pytest.raises(OutputError, match=message):
-            read_gpumd(tmp_path / name, System())
+            read_gpumd(tmp_path / name, GpumdRun())

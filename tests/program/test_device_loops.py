@@ -9,7 +9,7 @@ from taichimd import testing
 from taichimd.core import runtime
 from taichimd.ensembles.coupling import Coupling
 from taichimd.ensembles.registry import NVE, BerendsenNPT, Bussi, Langevin, MartynaTobiasKlein
-from taichimd.enumerate.group import Group
+from taichimd.enumerate.group import TermGroup
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.forcefields.load import load_forcefield
 from taichimd.neighbours.lists import NEVER, Lists
@@ -75,7 +75,7 @@ def test_rounds_of_several_steps_are_those_steps(name, monkeypatch):
 
 
 def test_rounds_on_cuda_fit_between_two_actions_of_a_barostat():
-    tersoff = (Group(load_forcefield("Si.tersoff").bind(["Si"])[0].terms),)
+    tersoff = (TermGroup(load_forcefield("Si.tersoff").bind(["Si"])[0].terms),)
     npt = {period: Coupling(BerendsenNPT, "isotropic", "xyz", period) for period in (1, 9, 10)}
     found = [steps_per_pass("cuda", 8_000, tersoff, npt[period]) for period in npt]
     assert found == [2, 2, 3]

@@ -17,7 +17,7 @@ from taichimd.sampling.chain import MonteCarlo
 from taichimd.sampling.conditions import outside
 from taichimd.sampling.metropolis import exponential
 from taichimd.sampling.rates import Rate
-from taichimd.sampling.sweep import Group
+from taichimd.sampling.sweep import ChainGroup
 
 pytestmark = pytest.mark.once
 
@@ -31,7 +31,7 @@ def gas(monkeypatch, function=lambda system: 0.0, n=5, **options):
     """Monte Carlo of an energy that a test gives as a function of the system, at next to no cost."""
     if options.get("pressure", GAS_PRESSURE):
         # Positions do not matter.
-        monkeypatch.setattr(Group, "_displace", lambda *given: None)
+        monkeypatch.setattr(ChainGroup, "_displace", lambda *given: None)
     atoms = Atoms(f"Ar{n}", positions=np.random.default_rng(1).random((n, 3)) * 13, cell=[13] * 3, pbc=True)
     given = {
         "temperature": 300.0,

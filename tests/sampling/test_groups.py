@@ -8,7 +8,7 @@ from ase.build import bulk
 from taichimd import AxilrodTeller, LennardJones, load_forcefield, testing
 from taichimd.core.errors import CapacityError
 from taichimd.sampling.chain import MonteCarlo
-from taichimd.sampling.sweep import Group
+from taichimd.sampling.sweep import ChainGroup
 from taichimd.sampling.tempering import Chains, can_share, share
 
 ARGON = LennardJones(**testing.ARGON, cutoff=6.0)
@@ -308,7 +308,7 @@ def test_after_an_error_chains_are_where_they_were(monkeypatch):
     together, alone = (ladder(argon(), ARGON, pressure=0.05) for _ in range(2))
     chains, left = Chains(together), iter(range(30))
     chains.advance(9)
-    fine = Group._trial_energies
+    fine = ChainGroup._trial_energies
 
     def failing(self, *given):
         if next(left) == 15:
@@ -316,7 +316,7 @@ def test_after_an_error_chains_are_where_they_were(monkeypatch):
         return fine(self, *given)
 
     with monkeypatch.context() as full:
-        full.setattr(Group, "_trial_energies", failing)
+        full.setattr(ChainGroup, "_trial_energies", failing)
         with pytest.raises(MemoryError):
             chains.advance(20)
     assert [one.step for one in together] == [9, 9, 9]
