@@ -66,7 +66,7 @@ class Slots(Slot):
 class Control:
     """Slots of the control array, in its order; an instance holds the values that the host has read.
 
-    Behind the slots there is room from `frozen` on: a flag for each step of a pass and one for the step after
+    Behind the slots there is room from `frozen` on: a flag for each step of a call and one for the step after
     it, then as many for a barostat's step.
 
     Attributes:
@@ -76,8 +76,8 @@ class Control:
     slots_end = 0
 
     # fmt: off
-    remaining = Slot("steps still to do", writes="open_step, count_step", reads="over, open_pass, goes, limit_age, open_finish")
-    done = Slot("steps done since `open_step`", writes="open_step, count_step", reads="open_pass, limit_age, host")
+    remaining = Slot("steps still to do", writes="open_step, count_step", reads="over, open_call, goes, limit_age, open_finish")
+    done = Slot("steps done since `open_step`", writes="open_step, count_step", reads="open_call, limit_age, host")
     stale = Slot("near lists are outdated", writes="drift, moved, fill_rows, close_cut", reads="prune, halted, goes")
     rebuild = Slot("the Verlet list is outdated or unfit", writes="drift, moved, look, prune, close_cut, fill_rows, limit_age", reads="over, prune, goes, open_finish, bond_orders, plan, take, host")
     blown = Slot("smallest number of an atom that has diverged, or a cell or a sink that has, or NONE", writes="open_step, drift, deform, close", reads="over, open_finish, goes, host")
@@ -88,14 +88,14 @@ class Control:
     building = Slot("a build without the host is due", writes="steps, lay_out", reads="steps")
     builds = Slot("builds of the last call without the host", writes="steps", reads="steps, host")
     built_at = Slot("steps done at the last of these builds", writes="open_step, steps", reads="limit_age, host")
-    far_atoms = Slot("atoms that have gone farther than half the skin in this pass", writes="open_pass, note", reads="note, look")
+    far_atoms = Slot("atoms that have gone farther than half the skin in this call", writes="open_call, note", reads="note, look")
     in_spare = Slot("the last step has left positions in the spare array", writes="count_step, bring_back", reads="bring_back")
     held = Slot("an evaluation has nothing to do: unfit lists, or the run is not at its end", writes="open_finish", reads="kernels of groups, add_up, last_kick")
-    passes = Slot("calls of the host that had steps to do, modulo 2^32", writes="count_pass", reads="host")
+    calls = Slot("calls of the host that had steps to do, modulo 2^32", writes="count_call", reads="host")
     beyond = Slot("evaluations of an atom in which a curve of it was used beyond its last point", writes="found_with_row", reads="host")
     longest_near = Slots(MAX_GROUPS, "of each group, longest row of its near list", writes="prune", reads="unfit, host")
     overfull = Slots(MAX_GROUPS, "of each group, its lists of tuples have too little room", writes="prune, list_tuples", reads="unfit, host")
-    frozen = Slot("the step is not to be done", writes="open_pass, drift, look, deform, count_step", reads="loops of the step")
+    frozen = Slot("the step is not to be done", writes="open_call, drift, look, deform, count_step", reads="loops of the step")
     # fmt: on
 
     def __init__(self, values: NDArray[np.int32]) -> None:
@@ -103,5 +103,5 @@ class Control:
 
 
 def control_size(unroll: int) -> int:
-    """Length of the control array for passes of `unroll` steps and one more, in which a barostat may act."""
+    """Length of the control array for calls of `unroll` steps and one more, in which a barostat may act."""
     return Control.frozen + unroll + 3

@@ -72,7 +72,7 @@ class Lists:
         self._seen = self.look()
         self.expected = 50.0
         self.age = 0
-        self._pace, self._passes = float(unroll), 0
+        self._pace, self._calls = float(unroll), 0
         self._trust = 0
         self.most_age = NEVER
         self._learnt: float | None = None
@@ -214,10 +214,10 @@ class Lists:
             self.verlet.builds += self._seen.builds
             self.age = self._seen.done - self._seen.built_at
         # Calls after a list's end have done nothing, and say nothing of the next ones.
-        passes = (self._seen.passes - self._passes) % 2**32
-        self._passes += passes
-        if passes:
-            self._pace = max(0.5 * (self._pace + steps / passes), 1.0)
+        calls = (self._seen.calls - self._calls) % 2**32
+        self._calls += calls
+        if calls:
+            self._pace = max(0.5 * (self._pace + steps / calls), 1.0)
 
     def statistics(self) -> dict[str, Any]:
         """Figures for reports."""

@@ -20,7 +20,7 @@ from taichimd.neighbours.near_list import GroupArrays
 from taichimd.neighbours.prune import close_cut_function
 from taichimd.neighbours.rows import NearRows, VerletRows, whole_warps
 from taichimd.program.forces import force_functions
-from taichimd.program.steps.flags import PassFunctions, pass_functions
+from taichimd.program.steps.flags import CallFunctions, pass_functions
 from taichimd.program.variant import Variant
 from taichimd.system.state import Atoms
 
@@ -83,7 +83,7 @@ class CompiledGroups:
     unfit: DeviceFunction
     thermostat: EnsembleFunctions
     box: CellFunctions
-    flags: PassFunctions
+    flags: CallFunctions
     tally: int
     views: Callable[..., list[GroupView | None]]
     drives: DriveFunctions | None = None

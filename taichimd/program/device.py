@@ -20,7 +20,7 @@ from taichimd.program.evaluators import Evaluators
 from taichimd.program.groups import Choice
 from taichimd.program.steps.verlet import step_kernels
 from taichimd.program.totals import COLUMNS, Sums
-from taichimd.program.unroll import steps_per_pass
+from taichimd.program.unroll import steps_per_call
 from taichimd.program.variant import FEW, LoopFlags, Reach, SystemTables, Variant
 from taichimd.system.checks import check_positions, check_turns
 from taichimd.system.state import State
@@ -72,8 +72,8 @@ class Device:
             groups, state.real, state.term, choice.backend, blocks=self._blocks, coupling=baths.coupling,
             few=choice.backend == "cpu" and state.n <= FEW and not baths.coupling.counts_steps,
         )  # fmt: skip
-        split = not fit(**variant.of_pass)
-        self.unroll = 1 if split else steps_per_pass(choice.backend, state.n, groups, baths.coupling)
+        split = not fit(**variant.of_call)
+        self.unroll = 1 if split else steps_per_call(choice.backend, state.n, groups, baths.coupling)
         self._variant = replace(variant, split=split, unroll=self.unroll)
         self.lists = choice.lists(state, self._variant)
         energy, virial = ti.ndarray(state.real, state.n), ti.ndarray(state.real, 9 * state.n)

@@ -10,7 +10,7 @@ SHORT_STEPS = 40_000
 """Atoms up to which a round of a loop on the device takes a time that counts beside that of its steps."""
 
 
-def steps_per_pass(backend: str, n_atoms: int, groups: tuple[TermGroup, ...], coupling: Coupling) -> int:
+def steps_per_call(backend: str, n_atoms: int, groups: tuple[TermGroup, ...], coupling: Coupling) -> int:
     """Steps that one kernel call, or one round of a loop on the device, unrolls.
 
     A call costs as much as several loops over atoms, a round as much as three, a step compile time. Where

@@ -72,7 +72,7 @@ class Variant:
         term: the same or ti.f32, of what is computed from distances.
         backend: "cuda" or "cpu".
         split: whether each group has kernels of its own, because one kernel cannot take them all.
-        unroll: steps per pass of `steps`.
+        unroll: steps per call of `steps`.
         blocks: most blocks of a CUDA grid, which callers set with `runtime.grid`; kernels of different grids
             are different ones.
         coupling: what acts on atoms and cell besides forces.
@@ -108,8 +108,8 @@ class Variant:
         return tuple(Outputs.only(*(of_queued if g.terms.queued else ("force",))) for g in self.groups)
 
     @property
-    def of_pass(self) -> dict[str, Any]:
-        """Arguments of a pass of steps that the host calls."""
+    def of_call(self) -> dict[str, Any]:
+        """Arguments of a call of steps."""
         return {
             "system": self.system(),
             "outputs": self.outputs,

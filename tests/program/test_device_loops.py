@@ -15,7 +15,7 @@ from taichimd.forcefields.load import load_forcefield
 from taichimd.neighbours.lists import NEVER, Lists
 from taichimd.neighbours.verlet_list import VerletList
 from taichimd.program.engine import Engine
-from taichimd.program.unroll import steps_per_pass
+from taichimd.program.unroll import steps_per_call
 
 pytestmark = pytest.mark.skipif(not runtime.DEVICE_LOOPS, reason="Taichi has no loops on the device")
 
@@ -65,7 +65,7 @@ def test_builds_on_the_device_leave_no_trace(name, skin, monkeypatch):
 def test_rounds_of_several_steps_are_those_steps(name, monkeypatch):
     """As on CUDA, where a round costs as much as three loops."""
     one = argon(ENSEMBLES[name])
-    monkeypatch.setattr("taichimd.program.device.steps_per_pass", lambda *_: 3)
+    monkeypatch.setattr("taichimd.program.device.steps_per_call", lambda *_: 3)
     three = argon(ENSEMBLES[name])
     assert (one.device.unroll, three.device.unroll) == (1, 3)
     for steps in (100, 1, 2, 3, 5):
@@ -77,10 +77,10 @@ def test_rounds_of_several_steps_are_those_steps(name, monkeypatch):
 def test_rounds_on_cuda_fit_between_two_actions_of_a_barostat():
     tersoff = (TermGroup(load_forcefield("Si.tersoff").bind(["Si"])[0].terms),)
     npt = {period: Coupling(BerendsenNPT, "isotropic", "xyz", period) for period in (1, 9, 10)}
-    found = [steps_per_pass("cuda", 8_000, tersoff, npt[period]) for period in npt]
+    found = [steps_per_call("cuda", 8_000, tersoff, npt[period]) for period in npt]
     assert found == [2, 2, 3]
-    assert steps_per_pass("cuda", 8_000, tersoff, Coupling()) == 2
-    assert steps_per_pass("cpu", 8_000, tersoff, npt[10]) == 1
+    assert steps_per_call("cuda", 8_000, tersoff, Coupling()) == 2
+    assert steps_per_call("cpu", 8_000, tersoff, npt[10]) == 1
 
 
 def test_a_build_on_the_device_with_too_little_room_is_mended_by_the_host():

@@ -14,7 +14,7 @@ from taichimd.program.decomposition import AUTO, by_tuple, choose
 from taichimd.program.groups import Choice
 from taichimd.program.steps import variants
 from taichimd.program.steps.variants import VARIANTS, step_variant
-from taichimd.program.unroll import steps_per_pass
+from taichimd.program.unroll import steps_per_call
 from taichimd.program.variant import Variant
 
 FILES = {file.path.name: file for file in shipped()}
@@ -34,7 +34,7 @@ def variant_of(file, backend, of_ensemble, atoms=1000):
     chosen = choose(AUTO, [bound.terms for bound in bounds], False, backend)
     tuples = tuple(by_tuple(chosen, bound.terms) for bound in bounds)
     groups = Choice(bounds, tuples, backend, False, None).groups(atoms)
-    unroll = steps_per_pass(backend, atoms, groups, of_ensemble)
+    unroll = steps_per_call(backend, atoms, groups, of_ensemble)
     return Variant(groups, None, None, backend, unroll=unroll, coupling=of_ensemble)
 
 

@@ -2,7 +2,7 @@
 
 # The array `ledger`, of whole numbers.
 SEED, FIRST, OPENS, SLOT = range(4)
-"""Seed of the noise; the run's first step; the step from which the first drift of a pass leads away: interval
+"""Seed of the noise; the run's first step; the step from which the first drift of a call leads away: interval
 k goes from step k to k + 1, has the noise of number k and the bath of step k + 1. From SLOT on, partial sums
 of energies in units of 2^-ENERGY_BITS eV: of Langevin what the bath has given since ever (the host adds them
 up), of the others the kinetic energy of one step; of barostats several sums."""

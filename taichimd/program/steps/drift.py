@@ -30,7 +30,7 @@ def drift_function(
 
     @ti.func
     def drift(i, v, ahead, deforming, s: ti.template(), there: ti.template(), frozen):
-        """Move atom i to the array `there`, `ahead` steps into a pass; flag a list that the move outdates.
+        """Move atom i to the array `there`, `ahead` steps into a call; flag a list that the move outdates.
 
         `s` is a `compiled.StepView`.
         A comparison with NaN is false, hence the `not`.

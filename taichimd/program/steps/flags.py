@@ -1,8 +1,8 @@
-"""Which steps of a pass are to be done: flags and counters that kernels keep between their loops.
+"""Which steps of a call are to be done: flags and counters that kernels keep between their loops.
 
-A pass is as many steps as a kernel unrolls. If a barostat does not act in every step, a step in which it acts
-follows them. A step that breaks something freezes those that follow: no step is done with an outdated list,
-none twice.
+A call of `steps` is as many steps as a kernel unrolls. If a barostat does not act in every step, a step in
+which it acts follows them. A step that breaks something freezes those that follow: no step is done with an
+outdated list, none twice.
 """
 
 from dataclasses import dataclass
@@ -17,37 +17,37 @@ from taichimd.system.cell import ONLY
 
 
 @dataclass(frozen=True)
-class PassFunctions:
+class CallFunctions:
     """Device functions that say which steps are to be done, all serial but `count_step`.
 
     Attributes:
         deform: begins the drift of a cell. deform_all: of all cells, if it is their turn.
-        count_step: counts a step that was done. count_pass: counts a call that has steps to do.
-        open_pass, close_pass: begin and end a pass. open_finish: begins an evaluation.
+        count_step: counts a step that was done. count_call: counts a call that has steps to do.
+        open_call, close_call: begin and end a call. open_finish: begins an evaluation.
         limit_age: asks for a build after so many steps.
     """
 
     deform: DeviceFunction
     deform_all: DeviceFunction
     count_step: DeviceFunction
-    count_pass: DeviceFunction
-    open_pass: DeviceFunction
-    close_pass: DeviceFunction
+    count_call: DeviceFunction
+    open_call: DeviceFunction
+    close_call: DeviceFunction
     open_finish: DeviceFunction
     limit_age: DeviceFunction
 
 
 def pass_functions(
     coupling: Coupling, thermostat: Any, box: Any, near_list: bool, unroll: int
-) -> PassFunctions:
-    """The functions of a pass.
+) -> CallFunctions:
+    """The functions of a call.
 
     Args:
         coupling: what acts on atoms and cell besides forces.
         thermostat: its functions.
         box: functions of the cell.
         near_list: whether force loops read a near list.
-        unroll: steps of a pass.
+        unroll: steps of a call.
     """
     acts_every_period = coupling.acts_every_period
 
@@ -97,12 +97,12 @@ def pass_functions(
         return halt
 
     @ti.func
-    def count_pass(control: ti.template()):
-        """Count a pass of which some step can be done. Serial."""
-        control[Control.passes] += 1 - over(control)
+    def count_call(control: ti.template()):
+        """Count a call of which some step can be done. Serial."""
+        control[Control.calls] += 1 - over(control)
 
     @ti.func
-    def open_pass(control: ti.template(), going: ti.template(), acting: ti.template(), bath: ti.template()):
+    def open_call(control: ti.template(), going: ti.template(), acting: ti.template(), bath: ti.template()):
         """Decide which of the next `unroll` steps are to be done; `going` says whether any is. Serial.
 
         If it is the turn of a barostat, none of them is.
@@ -111,7 +111,7 @@ def pass_functions(
         # All is read before anything is written: what is read after a write is fetched again.
         halt, left = halted(control), control[Control.remaining]
         if ti.static(coupling.counts_steps):
-            # Once for all steps of the pass: in their loops one atom counts steps done while others read.
+            # Once for all steps of the call: in their loops one atom counts steps done while others read.
             opens = bath.ledger[FIRST] + control[Control.done] + 1
             if ti.static(acts_every_period):
                 before = thermostat.until_due(opens)
@@ -129,7 +129,7 @@ def pass_functions(
             acting[None] = 1 - halt
 
     @ti.func
-    def close_pass(control: ti.template(), cutting: ti.template()):
+    def close_call(control: ti.template(), cutting: ti.template()):
         """Whether there is more to do, with lists that are filtered again or not."""
         cutting[None] = 1 - over(control)
 
@@ -152,6 +152,6 @@ def pass_functions(
         if control[Control.done] - control[Control.built_at] >= most_age and control[Control.remaining] > 0:
             control[Control.rebuild] = 1
 
-    return PassFunctions(
-        deform, deform_all, count_step, count_pass, open_pass, close_pass, open_finish, limit_age
+    return CallFunctions(
+        deform, deform_all, count_step, count_call, open_call, close_call, open_finish, limit_age
     )

@@ -12,7 +12,7 @@ from taichimd.program.steps.step import OneStep, StepFunctions
 from taichimd.program.variant import Variant
 
 
-def split_pass(variant: Variant, program: CompiledGroups, stepping: StepFunctions) -> KernelQueue:
+def split_call(variant: Variant, program: CompiledGroups, stepping: StepFunctions) -> KernelQueue:
     """A step, and one in which a barostat acts, if it is its turn.
 
     Args:
@@ -20,20 +20,20 @@ def split_pass(variant: Variant, program: CompiledGroups, stepping: StepFunction
         program: `compiled_groups`.
         stepping: `step_functions`.
     """
-    types, given, flags = variant.types, variant.of_pass, program.flags
+    types, given, flags = variant.types, variant.of_call, program.flags
     its = tuple(group.arguments for group in variant.groups)
     numbers = range(len(variant.groups))
 
     def opening(closes: bool) -> Kernel:
         @kernel(types, system=closing(variant), loops=given["loops"])
-        def open_pass(system, loops):
+        def open_call(system, loops):
             s = step_view(system, system.groups)
             if closes:
                 program.close_cuts(s)
-                flags.count_pass(s.control)
-            flags.open_pass(s.control, loops.going, None, s.bath)
+                flags.count_call(s.control)
+            flags.open_call(s.control, loops.going, None, s.bath)
 
-        return open_pass
+        return open_call
 
     def forces_of(k: int, at: int, one: OneStep) -> Kernel:
         system = variant.system(groups=only(k, its), cells=None)

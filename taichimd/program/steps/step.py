@@ -1,4 +1,4 @@
-"""The steps of a pass: forces, half kick, half kick, drift, in as few loops over atoms as there can be.
+"""The steps of a call: forces, half kick, half kick, drift, in as few loops over atoms as there can be.
 
 `variants` has a row for each way to do a step. The device functions are written once: they read the fields of
 the row that they are compiled for. `verlet` says how steps follow each other.
@@ -37,7 +37,7 @@ class OneStep:
 
 @dataclass(frozen=True)
 class StepFunctions:
-    """Device functions of the steps of a pass.
+    """Device functions of the steps of a call.
 
     Attributes:
         some_steps: all steps but that of a barostat. bring_back: after them, positions where they belong.
@@ -55,7 +55,7 @@ class StepFunctions:
 
 
 def step_functions(program: CompiledGroups, variant: Variant, fused: bool) -> StepFunctions:
-    """Device functions of the steps of a pass.
+    """Device functions of the steps of a call.
 
     Args:
         program: the groups.

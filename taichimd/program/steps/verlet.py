@@ -36,7 +36,7 @@ from taichimd.neighbours.rows import VerletRows, row_layout
 from taichimd.neighbours.sorted_atoms import Search
 from taichimd.program.compiled import compiled_groups, step_view
 from taichimd.program.evaluation import evaluation_kernels
-from taichimd.program.steps.split import split_pass
+from taichimd.program.steps.split import split_call
 from taichimd.program.steps.step import step_functions
 from taichimd.program.variant import LoopFlags, SystemTables, Variant
 from taichimd.system.cell import VERLET_LIST
@@ -48,7 +48,7 @@ class StepKernels:
     """The kernels of a run.
 
     Attributes:
-        open_step: first half kick and drift. steps: steps of a pass, or all until the host is needed.
+        open_step: first half kick and drift. steps: steps of a call, or all until the host is needed.
         evaluate, moved, cut_lists, tally_virial: see `EvaluationKernels`. last_kick: ends a run.
         close_step: what acts on the whole system after an evaluation at the end of a run.
         listed: tells a moving cell of new lists; None of a cell at rest.
@@ -138,7 +138,7 @@ def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: 
             drift(i, v, 0, deforming, s, atoms.pos, Control.frozen)
 
     if variant.split:
-        steps = split_pass(variant, program, stepping)
+        steps = split_call(variant, program, stepping)
 
     elif variant.loops:
 
@@ -160,24 +160,24 @@ def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: 
             while ti.graph.do_while(loops.building):
                 while ti.graph.do_while(loops.cutting):
                     cut(forces, s)
-                    flags.open_pass(s.control, loops.going, None, s.bath)
+                    flags.open_call(s.control, loops.going, None, s.bath)
                     if ti.static(acts_every_period):
                         # A loop of its own: a cut costs time even where there is nothing to cut.
                         while ti.graph.do_while(loops.acting):
                             while ti.graph.do_while(loops.going):
                                 some_steps(s, old.pos, outs)
                                 flags.limit_age(loops.most_age, s.control)
-                                flags.open_pass(s.control, loops.going, None, s.bath)
+                                flags.open_call(s.control, loops.going, None, s.bath)
                             bring_back(s, old.pos)
                             acting_step(s, outs)
-                            flags.open_pass(s.control, loops.going, loops.acting, s.bath)
+                            flags.open_call(s.control, loops.going, loops.acting, s.bath)
                     else:
                         while ti.graph.do_while(loops.going):
                             some_steps(s, old.pos, outs)
                             flags.limit_age(loops.most_age, s.control)
-                            flags.open_pass(s.control, loops.going, None, s.bath)
+                            flags.open_call(s.control, loops.going, None, s.bath)
                         bring_back(s, old.pos)
-                    flags.close_pass(s.control, loops.cutting)
+                    flags.close_call(s.control, loops.cutting)
                 s.control[Control.building] = 0
                 too_little = unfit(s)
                 if (
@@ -202,18 +202,18 @@ def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: 
 
     else:
 
-        @kernel(types, graph=True, **variant.of_pass)
+        @kernel(types, graph=True, **variant.of_call)
         def steps(system, outputs, sort, old, loops, dt):
-            """A pass: up to `unroll` steps, and one in which a barostat acts. Launch: one thread per atom."""
+            """A call: up to `unroll` steps, and one in which a barostat acts. Launch: one thread per atom."""
             s = step_view(system, views(system, system.atoms.n), dt, sort)
             outs = outputs if ti.static(variant.adds_groups) else (s.out,)
             cut(forces, s)
-            flags.count_pass(s.control)
-            flags.open_pass(s.control, loops.going, None, s.bath)
+            flags.count_call(s.control)
+            flags.open_call(s.control, loops.going, None, s.bath)
             some_steps(s, old.pos, outs)
             bring_back(s, old.pos)
             if ti.static(acts_every_period and not variant.queued):
-                flags.open_pass(s.control, loops.going, None, s.bath)
+                flags.open_call(s.control, loops.going, None, s.bath)
             acting_step(s, outs)
 
     ends = SystemTables.only("control", atoms=Atoms.only("n", "vel", "force", "inverse_mass"))
