@@ -1,6 +1,7 @@
 """Results in validation/results are of commits that this history has, of trees without changes."""
 
 import json
+import re
 import subprocess
 
 import pytest
@@ -15,6 +16,8 @@ TO_MEASURE_AGAIN = {
     "benchmarks_host_loops_h100",
 }
 """Measured before results named a commit of the history: to be measured again."""
+OLDER_THAN_ITS_DRIVER = {"kappa_argon"}
+"""Named the commit below the one that brought its driver: to be measured again."""
 
 
 def commits(found):
@@ -47,6 +50,27 @@ def is_of_a_commit(file, history):
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_a_result_names_commits_of_the_history(file, history):
     assert is_of_a_commit(file, history) == (file.stem not in TO_MEASURE_AGAIN)
+
+
+def made_by(found):
+    """Command and commit of each part of a result that has both."""
+    if isinstance(found, dict):
+        if found.get("command") and found.get("commit"):
+            yield found["command"], found["commit"]
+        for value in found.values():
+            yield from made_by(value)
+
+
+def test_the_commit_of_a_result_has_the_driver_that_its_command_names(history):
+    trees, missing = {}, []
+    for file in FILES:
+        for command, commit in set(made_by(json.loads(file.read_text(encoding="utf-8")))):
+            if commit not in trees:
+                trees[commit] = set(git("ls-tree", "-r", "--name-only", commit, "--", "validation") or [])
+            module = re.search(r"-m (validation[.\w]*)", command)[1].replace(".", "/")
+            if not trees[commit] & {f"{module}.py", f"{module}/__main__.py"}:
+                missing.append((file.stem, module, commit))
+    assert {name for name, *_ in missing} == TO_MEASURE_AGAIN | OLDER_THAN_ITS_DRIVER, missing
 
 
 def test_the_list_of_older_results_has_no_other_names():
