@@ -80,7 +80,7 @@ if NAME == "taichi":
             _kind.__del__ = import_module("taichi.lang._ndarray").ScalarNdarray.__del__
 
 QUICK_COMPILE = bool(os.environ.get("TAICHIMD_QUICK_COMPILE"))
-"""Whether the user would rather wait for steps than for the compiler."""
+"""Whether kernels are compiled quickly and run longer (TAICHIMD_QUICK_COMPILE)."""
 
 
 def _warps() -> bool:
@@ -161,7 +161,7 @@ def _options() -> dict[str, Any]:
 
 
 FULL_GRID = 64
-"""Blocks a multiprocessor, of 128 threads, that are more than a GPU does at a time."""
+"""More blocks (of 128 threads) for each multiprocessor than a GPU runs at a time."""
 
 
 @contextmanager
@@ -289,10 +289,10 @@ def _last_reason(message: str) -> str:
     return re.sub(r"^\w+ when calling `\w+`: |'?Struct\d+'? object", "", reason).strip(" .")
 
 
-def kind_of(value: Any) -> str | None:
-    """The type of a value of the kernel that is being compiled, as "f64" or "[Tensor (3) f64]".
+def described_type(value: Any) -> str | None:
+    """The type of a value of the kernel that is being compiled: "f64", or "[Tensor (3) f]" of a vector.
 
-    None of what is no such value: Python's numbers and objects.
+    None for a number or an object of Python.
     """
     if isinstance(value, ti.Matrix):
         return f"[Tensor ({value.n}) f]"

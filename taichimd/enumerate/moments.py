@@ -39,7 +39,7 @@ AHEAD = 4
 RUN = 4
 """Neighbours that a CPU computes side by side: as many as an atom of a crystal with bonds has."""
 LOOK = 8
-"""Entries whose distances it finds side by side."""
+"""Entries whose distances a CPU computes side by side."""
 
 
 @cache

@@ -9,7 +9,7 @@ import numpy as np
 
 from taichimd.core.errors import ParameterFileError, SettingsError
 from taichimd.core.printable import counted
-from taichimd.core.runtime import kind_of, reason_of, ti, told_before
+from taichimd.core.runtime import described_type, reason_of, ti, told_before
 from taichimd.forcefields.source import (
     Expected,
     Function,
@@ -88,7 +88,7 @@ def _checked(found: Any, function: Function, expected: Expected) -> Any:
     """The values that were returned, if their number and types are as expected."""
     wanted = expected.results
     at = place(function, return_line(function))
-    if len(wanted) > 1 and re.match(rf"\[Tensor \({len(wanted)}\) f", kind_of(found) or ""):
+    if len(wanted) > 1 and re.match(rf"\[Tensor \({len(wanted)}\) f", described_type(found) or ""):
         return found  # a vector of as many numbers
     values = list(found) if isinstance(found, tuple | list) else [found]
     if found is None or len(values) != len(wanted):
@@ -106,7 +106,7 @@ def _checked(found: Any, function: Function, expected: Expected) -> Any:
 
 def _what(value: Any) -> str | None:
     """What a value is that is no real number; None of one."""
-    kind = kind_of(value)
+    kind = described_type(value)
     if kind is None:
         if type(value) is int or isinstance(value, float | np.floating):
             return None

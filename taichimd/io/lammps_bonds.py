@@ -42,7 +42,7 @@ class BondFrame:
     order: Array
 
 
-def kind_of(path: Path) -> Kind | None:
+def bond_file_kind(path: Path) -> Kind | None:
     """Which of these files a file is, by its first line; None: none of them."""
     try:
         with _opened(path) as file:
@@ -62,7 +62,7 @@ class BondReader:
 
     Args:
         path: the file.
-        kind: as `kind_of` says.
+        kind: as `bond_file_kind` says.
 
     Attributes:
         notes: what the reader should know, and

@@ -110,7 +110,7 @@ class VerletList:
             state: the atoms.
             frames: the lattices.
             radius: cutoff plus skin, angstrom.
-            control: see `control`.
+            control: the control array (`neighbours.control`).
 
         Raises:
             CapacityError: more entries than memory or 32-bit entries can hold.
@@ -197,7 +197,7 @@ class VerletList:
         return np.arange(self._systems) * (int(np.prod(2 * self.most_image + 1)) // 2)
 
     def _set_grid(self, values: NDArray[np.float64], state: State) -> None:
-        """Put them on the device, if they are others."""
+        """Put the rows of `Sorted.grid` on the device if they have changed."""
         values = values.astype(state.numpy_real)
         if not np.array_equal(values, self._grid_values):
             self.sort.grid.from_numpy(values)
@@ -231,7 +231,7 @@ class VerletList:
         Args:
             state: the atoms.
             frames: the lattices.
-            control: see `control`.
+            control: the control array (`neighbours.control`).
             seen: its content after the build.
 
         Raises:

@@ -6,7 +6,7 @@ from pathlib import Path
 from taichimd.core.errors import AnalysisError, OutputError
 from taichimd.io.files import all_or_none, make_folder, writing
 from taichimd.io.frames import read_frames
-from taichimd.io.lammps_bonds import kind_of
+from taichimd.io.lammps_bonds import bond_file_kind
 from taichimd.io.report import versions, write_report
 from taichimd.observables.bond_job import analyze_bonds
 from taichimd.observables.dipole_job import analyze_dipoles, has_dipoles
@@ -32,7 +32,7 @@ def analyze(trajectory: str, request: Request, folder: Path, overwrite: bool = F
         AnalysisError: it lacks what was asked for: frames, velocities, times, a periodic cell, length.
         OutputError: results are in the way, or cannot be written.
     """
-    bonded = kind_of(Path(trajectory))
+    bonded = bond_file_kind(Path(trajectory))
     if bonded is not None:
         return analyze_bonds(trajectory, bonded, request, folder, overwrite)
     if has_dipoles(Path(trajectory)):

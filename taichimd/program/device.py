@@ -1,4 +1,4 @@
-"""The kernels of one system, with the arrays that they take: what `Engine` and minimisers are made of."""
+"""The kernels of one system, or of several, and their arrays: what `Systems` and minimisers are made of."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -41,7 +41,7 @@ class Device:
         state, baths: as given. cells: of the baths.
         groups: of terms, how each is done. lists: what the force loops read.
         unroll: steps per kernel call.
-        reach: how far atoms may go.
+        reach: how far atoms may go (`variant.Reach`).
         forces_known: whether forces belong to the present positions. evaluated: whether `outputs` do.
         blown: whether the state is that of a failed step.
         listed: called whenever lists were made, before anything reads them; or None.

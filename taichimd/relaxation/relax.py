@@ -69,7 +69,7 @@ class Relaxation:
         atoms: the relaxed structure: a copy of the one given with new positions and cell, and a calculator
             that holds energy, forces and stress.
         converged: whether forces, and the stress where the cell relaxes, are below their bounds.
-        reason: "converged", "out of steps" or "stopped"; of one of several that diverged: the error.
+        reason: "converged", "out of steps" or "stopped"; of several, the error of a structure that diverged.
         steps: steps done; one evaluation of the forces each, and one more.
         energy: eV. fmax: eV/Å, the largest force on an atom that may move.
         pressure: GPa. volume: Å^3. Both None unless periodic in three directions.

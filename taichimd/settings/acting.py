@@ -171,7 +171,7 @@ class Item:
 
     Attributes:
         option: of the command line. text: as given. group: name or selection; "": none.
-        kind: its word. name: in names of columns; "": that of the group.
+        kind: the word of the kind. name: in names of columns; "": the name of the group.
         values: texts by keys.
     """
 

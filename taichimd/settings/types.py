@@ -242,8 +242,9 @@ Precision = Literal["float64", "mixed", "float32"]
 Decomposition = Literal["particle", "tuple", "auto"]
 PlotFormat = Literal["png", "pdf", "svg"]
 InputUnits = Literal["metal", "real", "electron", "si", "cgs", "micro", "nano"]
-AtomStyle = Literal["atomic", "charge", "molecular", "full", "bond", "angle", "dipole"]
 """Unit systems of LAMMPS files (`io.lammps_units`)."""
+AtomStyle = Literal["atomic", "charge", "molecular", "full", "bond", "angle", "dipole"]
+"""Atom styles of LAMMPS's data files."""
 Elements = Annotated[
     tuple[Annotated[str, Field(min_length=1)], ...],
     BeforeValidator(lambda value: parts_of(value) if isinstance(value, str) else tuple(value)),

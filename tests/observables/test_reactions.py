@@ -18,7 +18,7 @@ from taichimd.estimators.reaction_network import network, shown_part
 from taichimd.estimators.reaction_rates import lifetimes, poisson_range, population, rates
 from taichimd.estimators.reactions import find_reactions
 from taichimd.io import reaction_files
-from taichimd.io.lammps_bonds import BondReader, kind_of, read_species
+from taichimd.io.lammps_bonds import BondReader, bond_file_kind, read_species
 
 pytestmark = pytest.mark.once
 
@@ -361,4 +361,4 @@ def test_bad_input_of_python():
     with pytest.raises(StructureError, match="no complete sample"):
         read_species(Path("species.out"))
     write("other", "hello\n")
-    assert kind_of(Path("other")) is None
+    assert bond_file_kind(Path("other")) is None

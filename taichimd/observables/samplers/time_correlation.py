@@ -30,7 +30,7 @@ from taichimd.system.state import Atoms
 _LOW = 2**62 - 1
 
 
-class Frame(Bundle):
+class Reference(Bundle):
     """What positions and velocities count relative to."""
 
     position: Any = Number("double_vec", "angstrom")
@@ -67,7 +67,7 @@ def _kernels(real: Any) -> tuple[Any, Any]:
     types = types_of(real)
 
     @kernel(
-        types, atoms=MOVING, frame=Frame, ring=Ring.only("pos", "vel"), slot=Number("i32", "to be filled")
+        types, atoms=MOVING, frame=Reference, ring=Ring.only("pos", "vel"), slot=Number("i32", "to be filled")
     )
     def keep(atoms, frame, ring, slot):
         for i in range(atoms.n):
@@ -81,7 +81,7 @@ def _kernels(real: Any) -> tuple[Any, Any]:
             ti.atomic_add(sums.squares[(lag * sums.n_groups + group) * 3 + c], square[c])
             ti.atomic_add(sums.products[(lag * sums.n_groups + group) * 3 + c], product[c])
 
-    @kernel(types, atoms=MOVING, frame=Frame, ring=Ring, sums=Sums)
+    @kernel(types, atoms=MOVING, frame=Reference, ring=Ring, sums=Sums)
     def compare(atoms, frame, ring, sums):
         n = atoms.n
         pieces = (n + PIECE - 1) // PIECE
@@ -205,7 +205,7 @@ class TimeCorrelation:
             AnalysisError: as `results`.
         """
         now, lags = self.samples, self._lags(self.samples)
-        frame = Frame(*(ti.Vector(list(part), ti.f64) for part in centre))
+        frame = Reference(*(ti.Vector(list(part), ti.f64) for part in centre))
         self._ring.lag_of.from_numpy(lags)
         with literals(ti.f64):
             if now % self.every == 0:
@@ -236,7 +236,7 @@ class TimeCorrelation:
         self._clear()
 
     def results(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
-        """Means over atoms of a group and time origins.
+        """Means over atoms of a group and over time origins.
 
         Returns:
             Mean square displacement, (window + 1, n_groups, 3) angstrom^2; velocity autocorrelation, same
