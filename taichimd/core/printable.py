@@ -6,6 +6,7 @@ them in a string, such as \x1b, wherever this program prints: errors, notes, war
 
 import sys
 import unicodedata
+from collections.abc import Iterable
 
 _HARMLESS = "\n\t"
 _SHOWN = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
@@ -40,6 +41,16 @@ def counted(count: int, noun: str) -> str:
     ('1 word', '12,000 words')
     """
     return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
+def any_of(words: Iterable[str]) -> str:
+    """Words with commas and "or" between.
+
+    >>> any_of(["a", "b", "c"]), any_of(["a"])
+    ('a, b or c', 'a')
+    """
+    *others, last = words
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def tell(text: object) -> None:

@@ -20,6 +20,7 @@ from typing import Any
 from taichimd.core.captured import OWN, UnsureError, digest_of
 from taichimd.core.errors import BackendError, SettingsError
 from taichimd.core.kernel_cache import private
+from taichimd.core.printable import any_of
 from taichimd.core.runtime import NAME, compile_setting, ti
 from taichimd.core.tracing import uses_no_structs
 
@@ -36,7 +37,7 @@ _NEEDED = (
 def _mode() -> str:
     mode = os.environ.get(OWN) or "1"
     if mode not in MODES:
-        raise SettingsError(f"{OWN} is '{mode}', expected {', '.join(MODES[:-1])} or {MODES[-1]}")
+        raise SettingsError(f"{OWN} is '{mode}', expected {any_of(MODES)}")
     return mode
 
 

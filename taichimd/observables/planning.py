@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from taichimd.core.errors import SettingsError
 from taichimd.core.names import hint
+from taichimd.core.printable import any_of
 from taichimd.observables.observable import RunObservable
 from taichimd.observables.plan import BOND_ORDER, Plan, between_origins, damaged
 from taichimd.observables.registry import OF_RUNS
@@ -190,11 +191,10 @@ def check_system(
     """
     spoilt = [kind.name for kind in observables_of(plan) if kind.green_kubo]
     if spoilt and fixed is not None and fixed.any():
-        *others, last = (name for name, kind in OF_RUNS.items() if not kind.green_kubo)
+        others = any_of(name for name, kind in OF_RUNS.items() if not kind.green_kubo)
         raise SettingsError(
             f"observe = {', '.join(spoilt)}: {fixed.sum():,} atoms are fixed and take up momentum, so the "
-            "Green-Kubo integral is not a property of the material; let all move, or observe "
-            f"{', '.join(others)} or {last}"
+            f"Green-Kubo integral is not a property of the material; let all move, or observe {others}"
         )
     for kind in observables_of(plan):
         if kind.needs_volume and not np.all(pbc):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from taichimd.core.errors import OutputError
+from taichimd.core.printable import any_of
 from taichimd.io.checked import Batch, fault_of
 from taichimd.io.files import lies_in
 from taichimd.io.report import read_report
@@ -47,7 +48,7 @@ def parts_of(given: Path) -> list[Part]:
     if not folder.is_dir():
         raise OutputError(
             f"{given} is not a folder; expected the --output of a command such as taichimd run, with "
-            f"{', '.join(RECORDS[:-1])} or {RECORDS[-1]} in it"
+            f"{any_of(RECORDS)} in it"
         )
     there = [one for one in RECORDS if (folder / one).is_file()]
     if given.name in there:

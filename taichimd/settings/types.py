@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 from pydantic import AfterValidator, BeforeValidator, Field, FiniteFloat
 
 from taichimd.core.numerals import number_of
+from taichimd.core.printable import any_of
 from taichimd.core.strain_rates import SHEARED, STRETCHED, parse_rates
 from taichimd.forcefields.spec import split_spec
 
@@ -55,8 +56,7 @@ class Values:
 def values_of(annotation: Any) -> Values:
     """The `Values` of a type: declared with it, or the words of a `Literal`, alone or in a union."""
     if get_origin(annotation) is Literal:
-        *words, last = get_args(annotation)
-        listed = f"{', '.join(words)} or {last}"
+        listed = any_of(get_args(annotation))
         return Values(listed, "word", f": {listed}", choices=get_args(annotation))
     declared = [one for one in getattr(annotation, "__metadata__", ()) if isinstance(one, Values)]
     return declared[0] if declared else values_of(get_args(annotation)[0])

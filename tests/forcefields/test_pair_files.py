@@ -117,7 +117,7 @@ TRUNCATED = "\ntruncation truncated\n"
 TAPERED = "\ntruncation tapered\n"
 MISTAKES = {
     "no form": (f"{TRUNCATED}Si O 1 1 1 5\n", "line 3: a row before the line form; expected first: form"),
-    "unknown form": ("form buck\n", "line 1: form is 'buck', expected buckingham"),
+    "unknown form": ("form buck\n", "line 1: field 'form' is 'buck', expected buckingham"),
     "misspelt line": ("fom morse\n", "line 1: 'fom' is unknown.*form"),
     "too few numbers": (f"form morse{TRUNCATED}Si O 1 1 5\n", "line 3: 5 words, expected 6 for morse"),
     "no inner": (f"form morse{TAPERED}Si O 1 1 1 5\n", "expected 7 for morse, tapered: .* inner"),

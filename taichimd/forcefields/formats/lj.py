@@ -17,13 +17,11 @@ which is an error when a structure needs it.
 Source: M. P. Allen and D. J. Tildesley, Computer Simulation of Liquids, 2nd ed. (2017), section 1.3.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from taichimd.core.errors import ParameterFileError
-from taichimd.core.names import hint
-from taichimd.core.printable import counted
+from taichimd.core.printable import any_of, counted
 from taichimd.core.scalars import digits
 from taichimd.forcefields.formats.header import Header, parse_header
 from taichimd.forcefields.formats.text import (
@@ -32,8 +30,8 @@ from taichimd.forcefields.formats.text import (
     check_element,
     note_line,
     parse_number,
+    read_choice,
     read_lines,
-    shorten,
     word_lines,
 )
 
@@ -97,7 +95,7 @@ def read_lj(path: str | Path) -> LJFile:
     first_line: dict[Pair, int] = {}
     for words in word_lines(lines):
         if words[0].text in _CHOICES or len(words) <= 2:
-            _read_directive(words, directives, path)
+            read_choice(words, _CHOICES, directives, path, _ROW)
             continue
         key, entry = _parse_row(words, path)
         what = f"row for {'-'.join(key)}"
@@ -108,34 +106,11 @@ def read_lj(path: str | Path) -> LJFile:
     if "truncation" not in directives:
         # No default: the three choices give different energies, and silence would pick one.
         raise ParameterFileError(
-            f"{path} has no truncation line, expected one of: truncation {_or(TRUNCATION)}"
+            f"{path} has no truncation line, expected one of: truncation {any_of(TRUNCATION)}"
         )
     elements = tuple(sorted({element for pair in pairs for element in pair}))
     mixing = directives["mixing"].text if "mixing" in directives else "none"
     return LJFile(path, header, elements, pairs, mixing, directives["truncation"].text)
-
-
-def _read_directive(words: list[Word], directives: dict[str, Word], path: Path) -> None:
-    name, line = words[0].text, words[0].line
-    if name not in _CHOICES:
-        more = hint(name, _CHOICES, otherwise=f"expected mixing, truncation, or a row {_ROW}")
-        raise ParameterFileError(f"{path} line {line}: {shorten(name)} is unknown, {more}")
-    choices = _CHOICES[name]
-    if len(words) != 2:
-        raise ParameterFileError(
-            f"{path} line {line}: {name} has {counted(len(words) - 1, 'value')}, expected one of "
-            f"{_or(choices)}"
-        )
-    if words[1].text not in choices:
-        raise ParameterFileError(
-            f"{path} line {line}: field '{name}' is {shorten(words[1].text)}, expected {_or(choices)}"
-        )
-    if name in directives:
-        raise ParameterFileError(
-            f"{path} line {line}: second {name} line, the first is on line "
-            f"{directives[name].line}; keep one of them"
-        )
-    directives[name] = words[1]
 
 
 def _parse_row(words: list[Word], path: Path) -> tuple[Pair, LJEntry]:
@@ -164,8 +139,3 @@ def _parse_row(words: list[Word], path: Path) -> tuple[Pair, LJEntry]:
         )
     first, second = sorted(word.text for word in words[:2])
     return (first, second), entry
-
-
-def _or(choices: Iterable[str]) -> str:
-    *others, last = choices
-    return f"{', '.join(others)} or {last}"

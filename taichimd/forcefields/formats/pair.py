@@ -19,14 +19,12 @@ Pairs are unordered. Without `others none` a structure with a pair that has no r
 angstrom.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from taichimd.core.errors import ParameterFileError
-from taichimd.core.names import hint
-from taichimd.core.printable import counted
+from taichimd.core.printable import any_of, counted
 from taichimd.forcefields.formats.header import Header, parse_header
 from taichimd.forcefields.formats.lammps_table import read_section
 from taichimd.forcefields.formats.potfit import refuse_potfit
@@ -35,8 +33,8 @@ from taichimd.forcefields.formats.text import (
     check_element,
     note_line,
     parse_number,
+    read_choice,
     read_lines,
-    shorten,
     word_lines,
 )
 from taichimd.forcefields.truncate import TRUNCATIONS, WITH_INNER
@@ -87,43 +85,28 @@ def read_pair(path: str | Path) -> PairFile:
     lines = read_lines(path)
     refuse_potfit(lines, path)
     header = parse_header(lines, path)
-    chosen: dict[str, str] = {}
+    chosen: dict[str, Word] = {}
     rows: dict[Pair, dict[str, Any]] = {}
     first: dict[Pair, int] = {}
     for words in word_lines(lines):
         if words[0].text in CHOICES or len(words) <= 2:
-            _choose(words, chosen, path)
+            read_choice(words, CHOICES, chosen, path, "of two elements and numbers")
             continue
         for name in ("form", "truncation"):
             if name not in chosen:
                 raise ParameterFileError(
                     f"{path} line {words[0].line}: a row before the line {name}; expected first: {name} "
-                    f"{_or(CHOICES[name])}"
+                    f"{any_of(CHOICES[name])}"
                 )
-        key, row = _row(words, chosen["form"], chosen["truncation"], path)
+        key, row = _row(words, chosen["form"].text, chosen["truncation"].text, path)
         what = f"row for {'-'.join(key)}"
         note_line(first, key, words[0].line, path, what, " (pairs are unordered)")
         rows[key] = row
     if not rows:
         raise ParameterFileError(f"{path} has no row, expected two elements and the numbers of a form")
-    return PairFile(path, header, chosen["form"], chosen["truncation"], chosen.get("others", "refused"), rows)
-
-
-def _choose(words: list[Word], chosen: dict[str, str], path: Path) -> None:
-    name, line = words[0].text, words[0].line
-    if name not in CHOICES:
-        more = hint(
-            name, CHOICES, otherwise=f"expected {_or(tuple(CHOICES))}, or a row of two elements and numbers"
-        )
-        raise ParameterFileError(f"{path} line {line}: {shorten(name)} is unknown, {more}")
-    if len(words) != 2 or words[1].text not in CHOICES[name]:
-        value = " ".join(word.text for word in words[1:])
-        raise ParameterFileError(
-            f"{path} line {line}: {name} is {shorten(value)}, expected {_or(CHOICES[name])}"
-        )
-    if name in chosen:
-        raise ParameterFileError(f"{path} line {line}: second {name} line; keep one of them")
-    chosen[name] = words[1].text
+    form, truncation = chosen["form"].text, chosen["truncation"].text
+    others = chosen["others"].text if "others" in chosen else "refused"
+    return PairFile(path, header, form, truncation, others, rows)
 
 
 def _row(words: list[Word], form: str, end: str, path: Path) -> tuple[Pair, dict[str, Any]]:
@@ -157,8 +140,3 @@ def _row(words: list[Word], form: str, end: str, path: Path) -> tuple[Pair, dict
         row["u"] = read_section(file if file.is_absolute() else path.parent / file, words[3].text)
     a, b = sorted(word.text for word in words[:2])
     return (a, b), row
-
-
-def _or(choices: Sequence[str]) -> str:
-    *others, last = choices
-    return f"{', '.join(others)} or {last}"

@@ -5,7 +5,7 @@ Errors name the file, the line and the field, because a user meets them with the
 
 import math
 import re
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -13,6 +13,8 @@ from ase.data import atomic_numbers
 
 from taichimd.core.elements import is_symbol
 from taichimd.core.errors import ParameterFileError
+from taichimd.core.names import hint
+from taichimd.core.printable import any_of, counted
 
 # Plain digits: `\d` would take those of all scripts, such as an Arabic three.
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -101,6 +103,38 @@ def note_line(lines: dict[Key, int], key: Key, line: int, path: Path, what: str,
             f"{path} line {line}: second {what}, the first is on line {lines[key]}; keep one of them{note}"
         )
     lines[key] = line
+
+
+def read_choice(
+    words: list[Word], choices: Mapping[str, Sequence[str]], chosen: dict[str, Word], path: Path, row: str
+) -> None:
+    """Read a line of a name and one of its values, such as `mixing geometric`.
+
+    Args:
+        words: of the line.
+        choices: the values that each name may have.
+        chosen: values by the names so far; takes this one.
+        path: the file.
+        row: what other lines are, for the message.
+
+    Raises:
+        ParameterFileError: an unknown name or value, or a name that has a value already.
+    """
+    name, where = words[0].text, f"{path} line {words[0].line}"
+    if name not in choices:
+        more = hint(name, choices, otherwise=f"expected {', '.join(choices)}, or a row {row}")
+        raise ParameterFileError(f"{where}: {shorten(name)} is unknown, {more}")
+    known = any_of(choices[name])
+    if len(words) != 2:
+        has = counted(len(words) - 1, "value")
+        raise ParameterFileError(f"{where}: {name} has {has}, expected one of {known}")
+    if words[1].text not in choices[name]:
+        raise ParameterFileError(f"{where}: field '{name}' is {shorten(words[1].text)}, expected {known}")
+    if name in chosen:
+        raise ParameterFileError(
+            f"{where}: second {name} line, the first is on line {chosen[name].line}; keep one of them"
+        )
+    chosen[name] = words[1]
 
 
 def is_number(text: str) -> bool:
