@@ -353,7 +353,7 @@ def test_step_sizes_are_tuned_in_the_equilibration_alone():
     assert (rate.size, rate.tried) == (1.2, 0)
 
 
-def testexponential():
+def test_exponential():
     for x in (-0.3, -1e-3, 0.0, 0.2, 0.33):
         assert exponential(x) == pytest.approx(np.exp(x), rel=3e-16)
 
