@@ -1,4 +1,4 @@
-"""Trajectories of two programs, runtimes, backends or processes from one state: how far apart, how fast."""
+"""Trajectories of two programs, runtimes, backends or processes from one state: how far apart."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -44,15 +44,3 @@ def separation(a: tuple[Array, Array], b: tuple[Array, Array]) -> dict[str, list
         "differing_numbers": list(numbers),
         "differing_bits": list(bits),
     }
-
-
-def growth_rate(times: Array, distance: Array) -> float | None:
-    """Slope of log(max |dx|) against time (1/ps), between the rounding floor and the size of the cage.
-
-    Returns:
-        None where fewer than four snapshots lie in that window.
-    """
-    window = (distance > 1e-13) & (distance < 1e-2) & (times > 0.05)
-    if window.sum() < 4:
-        return None
-    return float(np.polyfit(times[window], np.log(distance[window]), 1)[0])

@@ -18,9 +18,9 @@ from taichimd.estimators.transport import hnemd_conductivity
 from taichimd.system.lattices import build_lattice
 from taichimd.validation.bits import differing_bits
 from taichimd.validation.drift import reduce_energies
-from taichimd.validation.trajectories import growth_rate
 from validation import common, gpu_suite
 from validation.bits import cross_backend, random_runs
+from validation.bits.cross_backend import growth_rate
 from validation.decomposition import __main__ as decomposition_parts
 from validation.decomposition import accuracy, bits, divergence, growth
 from validation.decomposition.states import DECOMPOSITIONS

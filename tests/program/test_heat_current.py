@@ -5,11 +5,11 @@ import pytest
 from ase import Atoms
 from ase.build import bulk
 from every_forcefield import FORCEFIELDS, PERIODIC
+from lammps_heat import lammps_heat
 
 from taichimd import TaichiMD, testing
 from taichimd.core.errors import StructureError
 from taichimd.forcefields.lennard_jones import LennardJones
-from taichimd.lammps.heat_flux import lammps_heat
 from taichimd.program.across import Between
 from taichimd.program.engine import Engine
 from taichimd.program.heat import heat_current

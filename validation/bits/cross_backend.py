@@ -20,7 +20,7 @@ import numpy as np
 from ase import Atoms, units
 
 from taichimd.core.kernel_cache import RUNTIMES
-from taichimd.validation.trajectories import BAR, growth_rate, separation
+from taichimd.validation.trajectories import BAR, separation
 from taichimd.validation.trajectories import snapshots as snapshots_of
 from validation import common, systems
 
@@ -54,6 +54,18 @@ class Run:
         """Short name, unique in one call of the driver."""
         threads = f"-{self.threads}t" if self.threads else ""
         return f"{self.runtime}-{self.backend}{threads}" + (f"-again{self.repeat}" if self.repeat else "")
+
+
+def growth_rate(times: np.ndarray, distance: np.ndarray) -> float | None:
+    """Slope of log(max |dx|) against time (1/ps), between the rounding floor and the size of the cage.
+
+    Returns:
+        None where fewer than four snapshots lie in that window.
+    """
+    window = (distance > 1e-13) & (distance < 1e-2) & (times > 0.05)
+    if window.sum() < 4:
+        return None
+    return float(np.polyfit(times[window], np.log(distance[window]), 1)[0])
 
 
 def main() -> None:

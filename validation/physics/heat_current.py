@@ -69,8 +69,10 @@ def main() -> None:
 
 def compare(name: str, options: argparse.Namespace) -> dict[str, Any]:
     """Relative errors |J - d/dt sum r E| / |d/dt sum r E| of both programs on each cluster."""
-    from taichimd.lammps.heat_flux import lammps_heat
     from taichimd.program.engine import Engine
+
+    common.use_tests_folder()
+    from lammps_heat import lammps_heat
 
     potential, formula, *_ = CASES[name]
     if potential == "lj":

@@ -84,7 +84,9 @@ def main() -> None:
 
 def lammps_run(atoms: Atoms, settings: Any, seed: int) -> Any:
     """Heat current of one run of LAMMPS, in our units."""
-    from taichimd.lammps.heat_flux import FLUX
+    common.use_tests_folder()
+    from lammps_heat import FLUX
+
     from taichimd.lammps.reference import (
         MVV2E,
         create_atoms,

@@ -44,9 +44,9 @@ def lammps_heat(
 
     Args:
         atoms: a cluster, not periodic, with velocities.
-        pair_style: see `reference.lammps_evaluate`.
-        pair_coeff: see `reference.lammps_evaluate`.
-        timestep: in sqrt(amu angstrom^2/eV); LAMMPS's constants cancel, see `reference.lammps_nve`.
+        pair_style: as of `lammps_evaluate`.
+        pair_coeff: as of `lammps_evaluate`.
+        timestep: in sqrt(amu angstrom^2/eV); LAMMPS's constants cancel, as of `lammps_nve`.
         stride: steps between samples.
         samples: how many.
 
