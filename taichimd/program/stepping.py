@@ -163,6 +163,7 @@ def _stop_spent(systems: Systems) -> None:
         _go_on(systems)
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def _diverged(systems: Systems, blown: int, timestep: float) -> None:
     """Stop the systems with an atom that moved too far in one step, or a cell that changed too much.
 

@@ -163,6 +163,7 @@ def test_a_huge_time_step_is_stopped_and_named(enumeration):
     assert f"atom {moved} " in str(caught.value)
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize("name", ["lj", "tersoff"])
 @pytest.mark.parametrize("speed", [1e3, 1e10, 1e160, np.inf, np.nan])
 def test_one_atom_that_runs_away_is_named(name, speed):
