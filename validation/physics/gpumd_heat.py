@@ -15,7 +15,7 @@ import numpy as np
 
 from taichimd.core.arrays import Array
 from taichimd.estimators.spectra import PER_CONDUCTANCE, hann
-from taichimd.io.gpumd import System, Tables, read_gpumd
+from taichimd.io.gpumd import GpumdRun, Tables, read_gpumd
 from validation import common
 
 AREA = 1.42 * np.sqrt(3.0) * 100 * 3.35
@@ -34,12 +34,12 @@ def main() -> None:
     options = parser.parse_args()
     common.check_commit(options.out)
     driven = read_gpumd(
-        options.examples / "diffusive/shc.out", System(VOLUME, TEMPERATURE, driving_force=FORCE)
+        options.examples / "diffusive/shc.out", GpumdRun(VOLUME, TEMPERATURE, driving_force=FORCE)
     )
-    short = read_gpumd(options.examples / "ballistic/shc.out", System(VOLUME, difference=DIFFERENCE))
-    kappa = read_gpumd(options.examples / "diffusive/kappa.out", System())["kappa"]
+    short = read_gpumd(options.examples / "ballistic/shc.out", GpumdRun(VOLUME, difference=DIFFERENCE))
+    kappa = read_gpumd(options.examples / "diffusive/kappa.out", GpumdRun())["kappa"]
     baths = read_gpumd(
-        options.examples / "ballistic/compute.out", System(quantities=("temperature",), interval=1000.0)
+        options.examples / "ballistic/compute.out", GpumdRun(quantities=("temperature",), interval=1000.0)
     )["flow"]
     late = slice(len(baths["time_ps"]) // 2, None)
     heat = [
