@@ -9,8 +9,6 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from sphinx.addnodes import toctree  # noqa: E402
-
 from taichimd import __version__  # noqa: E402
 
 project = "taichimd"
@@ -95,6 +93,8 @@ def _sidebar_of_titles(app: Any, page: str, template: str, context: dict[str, An
 
 def _title_of(contents: Any) -> Any:
     """Contents of a page without its headings: the title, and the pages below."""
+    from sphinx.addnodes import toctree  # tests read these settings without Sphinx
+
     short = contents.deepcopy()
     for item in short.children:
         if len(item) > 1:
