@@ -48,15 +48,19 @@ def test_a_folder_that_the_locale_cannot_read_holds_a_run_and_its_restart(folder
         assert taichimd("run --restart out --steps 2", folder, **environment)[::2] == (0, b"")
 
 
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        ("run ünï/ä.xyz --potential Ar.lj", b"these bytes are no text in the encoding of the locale, ascii"),
-        ("run structure.toml --steps 4", b"\\xfcn\\xef/\\xe4.xyz: the encoding of the locale, ascii, cannot"),
-        ("run folder.toml --steps 4", b"\\xfcn\\xef/out: the encoding of the locale, ascii, cannot"),
-    ],
-)
-def test_a_name_that_the_locale_cannot_write_is_one_line(line, said, folder):
+EACH = """
+import sys
+from taichimd.__main__ import main
+
+for line in sys.stdin:
+    try:
+        main(line.split())
+    except SystemExit as end:
+        print(f"exit code {end.code}", file=sys.stderr)
+"""
+
+
+def test_a_name_that_the_locale_cannot_write_is_one_line(folder):
     place = folder.parent
     for name, structure in (("structure", "ünï/ä.xyz"), ("folder", "a.xyz")):
         (place / f"{name}.toml").write_text(
@@ -65,8 +69,18 @@ def test_a_name_that_the_locale_cannot_write_is_one_line(line, said, folder):
             encoding="utf-8",
         )
     (folder / "a.xyz").rename(place / "a.xyz")
-    code, _, error = taichimd(line, place, **ASCII)
-    assert code == 2
-    assert said in error
-    assert b"PYTHONUTF8=1" in error
-    assert error.count(b"\n") == 1
+    said = {
+        "run ünï/ä.xyz --potential Ar.lj": b"these bytes are no text in the encoding of the locale, ascii",
+        "run structure.toml --steps 4": b"\\xfcn\\xef/\\xe4.xyz: the encoding of the locale, ascii, cannot",
+        "run folder.toml --steps 4": b"\\xfcn\\xef/out: the encoding of the locale, ascii, cannot",
+    }
+    paths = {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", EACH], cwd=place, capture_output=True, env=os.environ | paths | ASCII,
+        input="\n".join(said).encode(),
+    )  # fmt: skip
+    lines = done.stderr.splitlines()
+    assert lines[1::2] == [b"exit code 2"] * 3
+    for line, expected in zip(lines[::2], said.values(), strict=True):
+        assert expected in line
+        assert b"PYTHONUTF8=1" in line
