@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Tests run under the runtime that compiles faster, where it can be installed (tests/conftest.py).
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
-.PHONY: demo install test test-long test-taichi mutations lint types wheel docs docs-links clean
+.PHONY: demo install test test-long test-all test-taichi mutations lint types wheel docs docs-links clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/taichimd demo
@@ -27,6 +27,10 @@ test: $(VENV)/.installed-test
 
 test-long: $(VENV)/.installed-test
 	$(PYTEST) -m long
+
+# Both: tests are collected once, and long ones find the kernels of their neighbours in memory.
+test-all: $(VENV)/.installed-test
+	$(PYTEST)
 
 # Under the other runtime, the tests that do not say that once is enough.
 test-taichi: $(VENV)/.installed-test

@@ -1,4 +1,4 @@
-"""Every test runs in `make test` or in `make test-long`; what a run leaves out is said in its last line."""
+"""Every test runs in `make test` or `make test-long`, and in CI; the last line says what a run leaves out."""
 
 import re
 import subprocess
@@ -49,7 +49,8 @@ def test_the_commands_of_ci_leave_out_nothing_that_another_one_runs():
         for target in ("test", "test-long", "test-taichi")
     }
     assert chosen == {"test": "not long", "test-long": "long", "test-taichi": "not long and not once"}
-    assert all(f"\nmake {target}\n" in ci for target in chosen)
+    assert re.search(r"^test-all:.*\n\t\$\(PYTEST\)\n", make, re.M)
+    assert all(f"\nmake {target}\n" in ci for target in ("test-all", "test-taichi"))
     assert "TAICHIMD_REQUIRE_LAMMPS=1 TAICHIMD_REQUIRE_MDTRAJ=1" in ci
 
 
