@@ -229,7 +229,7 @@ def test_a_job_file_takes_three_pressures(folder):
     assert make_settings({}, folder / "job.toml").ensemble.pressure == (0.0, 0.0, 1.0)
 
 
-@pytest.mark.parametrize("ensemble", ["npt-mtk", "npt-berendsen", "npt-scr"])
+@pytest.mark.parametrize("ensemble", ["npt-mtk", "npt-berendsen"])
 def test_a_restart_moves_only_what_it_controls(call, ensemble):
     """Neither the velocity of the cell nor a deformation that is yet to come moves an axis that is let go."""
     run = RUN + f"--ensemble {ensemble} --pressure 1 --pressure-coupling-time 400 "

@@ -25,7 +25,8 @@ from validation.physics import ensembles_npt as driver
 
 pytestmark = [pytest.mark.once, pytest.mark.first]
 
-NEW = ["npt-scr-langevin", "npt-scr-nose-hoover", "npt-mtk-langevin", "npt-mtk-nose-hoover"]
+CONSERVED, SAMPLED = ("npt-scr-nose-hoover", "npt-mtk-langevin"), ("npt-scr-langevin", "npt-mtk-nose-hoover")
+"""Each test has both motions of the cell, each with one thermostat: neither knows of the other."""
 SMOOTH = {**testing.ARGON, "cutoff": 5.0, "truncation": "force-shifted"}
 
 
@@ -84,9 +85,8 @@ def argon():
     return testing.with_velocities(bulk("Ar", cubic=True, a=5.3).repeat(2), 80.0, 2)
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if name == "npt-mtk-langevin" else pytest.mark.long) for name in NEW]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("name", CONSERVED)
 def test_the_conserved_energy_is_conserved_to_second_order(name):
     """Its scatter falls with the time step, while heat and work go in and out."""
     scatter = []
@@ -114,7 +114,7 @@ def test_the_conserved_energy_is_conserved_to_second_order(name):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", NEW)
+@pytest.mark.parametrize("name", SAMPLED)
 def test_volumes_of_a_gas_have_the_mean_of_their_degrees_of_freedom(name):
     """V^(N_f/3) exp(-pV/kT): the mean is N_f/3 + 1 in units of kT/p, N + 1 with Langevin's 3N."""
     volumes = driver.volumes_of_gas(2000, name=name)
@@ -143,7 +143,8 @@ def test_berendsens_cell_does_what_its_equation_says_with_any_thermostat(thermos
         assert engine.volume == pytest.approx(volume * (1.0 + strain) ** 3, rel=1e-10)
 
 
-@pytest.mark.parametrize("name", ["npt-mtk-langevin", "npt-scr-nose-hoover"])
+@pytest.mark.long
+@pytest.mark.parametrize("name", CONSERVED)
 def test_batches_and_restarts_have_the_same_bits(name):
     options = {"coupling_time": 200.0, "pressure": 0.3, "bulk_modulus": 3.0, "period": 2}
     baths = [COMBINED[name](40.0, seed=3, **options), COMBINED[name](60.0, seed=4, **options)]

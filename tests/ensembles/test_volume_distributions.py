@@ -15,7 +15,6 @@ pytestmark = [pytest.mark.once, pytest.mark.first]
 
 CASES = [
     (BerendsenNPT, "isotropic", 0.3),
-    (StochasticCellRescaling, "triclinic", 0.3),
     (MartynaTobiasKlein, "triclinic", (0.2, 0.3, 0.4)),
 ]
 

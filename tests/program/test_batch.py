@@ -64,7 +64,6 @@ def assert_same(member, engine):
 
 
 ENSEMBLES = {
-    "nve": lambda k: NVE(),
     "langevin": lambda k: Langevin(300.0 + 100.0 * k, coupling_time=50.0, seed=k + 3),
     "bussi": lambda k: Bussi(300.0 + 100.0 * k, coupling_time=50.0, seed=k + 3),
 }

@@ -197,10 +197,9 @@ def test_a_shipped_potential_passes_quickly():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    "name", ["Si.tersoff", "SiO2_1990.vashishta", "H2O.ffield", "Ar.lj", "BNC_2012.tersoff"]
-)
+@pytest.mark.parametrize("name", ["SiO2_1990.vashishta", "H2O.ffield", "Ar.lj", "BNC_2012.tersoff"])
 def test_every_check(name):
+    """Si.tersoff is validated by the page (`test_pages`)."""
     found = validate(name, quick=True)
     assert found.ok, str(found)
     assert {one.name for one in found.outcomes} == set(suite.NAMES)

@@ -8,7 +8,6 @@ from reaxff_doors import hydroxyl, soft_oxygen, water
 from taichimd import (
     Batch,
     BatchCalculators,
-    Bussi,
     Engine,
     Langevin,
     ReaxFF,
@@ -177,16 +176,13 @@ def test_a_relaxation_without_charges_is_named_and_the_others_continue(tmp_path)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["bussi", "npt-scr", "npt-mtk", "npt-berendsen"])
+@pytest.mark.parametrize("name", ["npt-scr", "npt-mtk"])
 def test_ensembles_have_the_bits_of_each_system_alone(name):
     systems, forcefield = several()[:2], ReaxFF("H2O.ffield")
-    if name == "bussi":
-        baths = [Bussi(400.0, coupling_time=20.0, seed=k) for k in range(2)]
-    else:
-        baths = [
-            BAROSTATS[name](400.0, coupling_time=20.0, pressure_coupling_time=100.0, bulk_modulus=2.0, seed=k)
-            for k in range(2)
-        ]
+    baths = [
+        BAROSTATS[name](400.0, coupling_time=20.0, pressure_coupling_time=100.0, bulk_modulus=2.0, seed=k)
+        for k in range(2)
+    ]
     engines = [Engine(a, forcefield, backend="cpu", ensemble=b) for a, b in zip(systems, baths, strict=True)]
     batch = Batch(systems, forcefield, backend="cpu", ensembles=baths)
     for steps in (12, 5):
