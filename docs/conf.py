@@ -32,6 +32,8 @@ exclude_patterns = ["extra"]
 myst_enable_extensions = ["dollarmath", "amsmath"]
 myst_fence_as_directive = ["math"]
 myst_heading_anchors = 6
+# Two hyphens are the start of an option, also where a sentence quotes it without code.
+smartquotes = False
 
 # Notebooks are committed without outputs and executed in each build; an error in a cell is an error.
 # Most of the time of a notebook is compilation.

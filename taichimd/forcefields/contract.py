@@ -151,7 +151,7 @@ def _numbers(
     except ValueError:
         wanted = f"an array of shape {shape}" if shape else "a number"
         raise EvaluationError(
-            f"{name}: the {what} is a {type(value).__name__}, expected {wanted} ({unit})"
+            f"{name}: the {what} is of type {type(value).__name__}, expected {wanted} ({unit})"
         ) from None
     if found.shape != shape:
         raise EvaluationError(f"{name}: the {what} has the shape {found.shape}, expected {shape} ({unit})")

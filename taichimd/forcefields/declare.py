@@ -241,7 +241,7 @@ def rows_of(
         raise SettingsError(f"{name}: unknown parameter '{sorted(unknown)[0]}', it takes {takes}, cutoff (Å)")
     if table is not None and not isinstance(table, Mapping):
         raise SettingsError(
-            f"{name}: table is a {type(table).__name__}, expected values by elements, as "
+            f"{name}: table is of type {type(table).__name__}, expected values by elements, as "
             '{("Si", "C"): {"cutoff": 3.0}}'
         )
     common = {**({} if cutoff is None else {"cutoff": cutoff}), **values}
@@ -299,8 +299,8 @@ def check_params(name: str, params: Any) -> None:
     """
     if not isinstance(params, Mapping):
         raise SettingsError(
-            f"{name}: params is a {type(params).__name__}, expected the unit of each parameter by name, as "
-            '{"k": "eV"}'
+            f"{name}: params is of type {type(params).__name__}, expected the unit of each parameter by "
+            'name, as {"k": "eV"}'
         )
     for key in params:
         if not (isinstance(key, str) and key.isidentifier() and not iskeyword(key)):

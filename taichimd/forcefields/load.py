@@ -1,6 +1,7 @@
 """From what a user writes to a force field: a file, a shipped name, a Python object."""
 
 import importlib
+import inspect
 import sys
 import warnings
 from collections.abc import Sequence
@@ -231,9 +232,16 @@ def _forcefield_of(module: ModuleType, file: Path, name: str) -> ForceField:
             f"my_potential = {name}(...) in the file, and ask for my_potential"
         )
     if callable(found) and not isinstance(found, ForceField):
+        try:
+            inspect.signature(found).bind()
+        except (TypeError, ValueError):
+            raise ParameterFileError(
+                f"{file}: {name} needs arguments; expected a force field, or a function without arguments "
+                "that returns one"
+            ) from None
         found = found()
     if isinstance(found, ExternalPotential):
         found = load_forcefield(found)
     if not isinstance(found, ForceField):
-        raise ParameterFileError(f"{file}:{name} is a {type(found).__name__}, expected a force field")
+        raise ParameterFileError(f"{file}:{name} is of type {type(found).__name__}, expected a force field")
     return found

@@ -13,6 +13,7 @@ _POSCAR = "vasp"
 _OWN_UNITS = {"cfg": "AtomEye CFG", "gpumd": "GPUMD's xyz.in", "netcdftrajectory": "NetCDF trajectories"}
 """Formats whose velocities ASE takes for its own unit, which the file need not have."""
 _FLAG = re.compile(r"[TF]")
+_NUMBER_OR_FLAG = re.compile(r"[TF]|[-+]?[0-9.]+(e[-+]?[0-9]+)?", re.IGNORECASE)
 
 
 def format_of(path: Path) -> str | None:
@@ -123,6 +124,16 @@ def _of_poscar(path: Path, atoms: Atoms) -> list[str]:
                 f"structure file {path}, line {number}: flag {wrong[0]!r} of selective dynamics; expected "
                 "T or F"
             )
+    read = 6 if selective else 3
+    if any(
+        _NUMBER_OR_FLAG.fullmatch(word)
+        for line in lines[at : at + len(atoms)]
+        for word in line.split()[read:]
+    ):
+        notes.append(
+            f"{path.name} has numbers or flags after the coordinates of atoms; they are not used"
+            + ("" if selective else " without a line Selective dynamics")
+        )
     if not named:
         kinds = ", ".join(dict.fromkeys(atoms.get_chemical_symbols()))
         notes.append(

@@ -203,7 +203,7 @@ def _read_netcdf(path: Path, frame: int | None) -> tuple[Atoms, list[str]]:
             f"trajectory {path} has {count} frames; from_frame = {frame}: expected {-count} to {count - 1}"
         ) from None
     several = frame is None
-    notes = ["the last frame is taken (--from-frame takes another)"] if several else []
+    notes = ["the last frame is used (--from-frame selects a different one)"] if several else []
     return atoms, [f"{path.name}: {note}" for note in notes]
 
 

@@ -88,6 +88,10 @@ def read_xyz(path: Path, frame: int | None, units: str | None) -> tuple[Atoms, l
         warnings.simplefilter("ignore")
         atoms = _plain(lines) or _parsed("".join(lines))
     _take_masses(atoms, masses, where)
+    if not atoms.cell.any() and not re.search(r"\bpbc\s*=", lines[1], re.IGNORECASE):
+        notes.append(
+            f'{path.name} has no cell, so the structure is not periodic; write Lattice="..." if it is'
+        )
     notes += _columns(atoms, units, where, path.name)
     return atoms, notes
 

@@ -75,6 +75,11 @@ both = cut + smooth
 right = spring(k=0.3, cutoff=4.0)
 wrong = wrong_slope(k=0.3, cutoff=4.0)
 unfinished = spring
+number = 3
+
+
+def plain(r):
+    return r
 """
 
 
@@ -182,6 +187,11 @@ def test_every_decomposition_is_checked(call, monkeypatch):
     ("line", "message"),
     [
         ("check mine.py:nothing", "mine.py has no 'nothing'; force fields it defines: cut, shifted, never"),
+        (
+            "check mine.py:plain",
+            "mine.py: plain needs arguments; expected a force field, or a function without",
+        ),
+        ("check mine.py:number", "mine.py:number is of type int, expected a force field"),
         ("check mine.py", "say which force field to take from it, as mine.py:my_potential"),
         ("check none.py:right", "none.py: no such file"),
         ("check mine.py:unfinished", "a declared potential without values; it takes k (eV/Å²), cutoff"),

@@ -95,7 +95,7 @@ MISTAKES = {
     "forces of a wrong shape": (wrong_shape, r"broken: the force has the shape \(3, 3\), expected \(4, 3\)"),
     "a force that is not finite": (nan_force, r"broken: the force of atom 2 \(Cu\) is \[.*nan.*\] eV/"),
     "an energy that is not finite": (nan_energy, "broken: the energy is nan eV, expected finite numbers"),
-    "an energy of a wrong type": (no_energy, "broken: the energy is a str, expected a number"),
+    "an energy of a wrong type": (no_energy, "broken: the energy is of type str, expected a number"),
     "no virial": (no_virial, "broken gave no virial, which its has_virial promises"),
     "a dictionary": (dictionary, "broken returned a dict, expected a taichimd.PotentialResult"),
     "moved atoms": (moved, "broken changed the positions that it was given; expected it to leave"),

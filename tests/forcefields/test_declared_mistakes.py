@@ -180,7 +180,7 @@ def test_a_plain_helper_that_decides_is_refused(complaint):
         ("potential = ManyBody('glue', [], arrays=(), params={})(cutoff=3.0)\n", "glue has no pass"),
         (f"potential = ManyBody('glue', [exp], arrays=(), {PARAMS})\n", "is not a pass; decorate it with"),
         (f"potential = ManyBody('glue', [1], arrays='a', {PARAMS})\n", "arrays and state are lists of"),
-        (function("return r, 1.0", "@pair_potential(params=3)"), "params is a int, expected the unit"),
+        (function("return r, 1.0", "@pair_potential(params=3)"), "params is of type int, expected the unit"),
         (function("return r, 1.0", "@pair_potential(params={'a b': 'eV'})"), "'a b' is not a name"),
     ],
 )  # fmt: skip

@@ -294,11 +294,15 @@ def test_an_xyz_file_is_refused_with_the_line(read, text, message):
 
 
 def test_what_an_xyz_file_leaves_open_is_noted(read):
+    cell = 'a.xyz has no cell, so the structure is not periodic; write Lattice="..." if it is'
+    assert read("a.xyz", "1\n\nSi 0 0 0\n")[1] == [cell]
+    for stated in ('pbc="F F F"', 'Lattice="9 0 0 0 9 0 0 0 9"'):
+        assert read("a.xyz", f"1\n{stated}\nSi 0 0 0\n")[1] == []
     assert "numbers in a.xyz were taken as atomic numbers: 14 as Si" in read("a.xyz", "1\n\n14 0 0 0\n")[1][0]
-    assert read("a.xyz", "1\n\nCA 0 0 0\n")[1] == ["names in a.xyz were taken as elements: CA as Ca"]
+    assert read("a.xyz", "1\n\nCA 0 0 0\n")[1] == ["names in a.xyz were taken as elements: CA as Ca", cell]
     _, notes = read("a.xyz", "1\n\nSi 0 0 0\n1\n\nSi 0 0 1\n")
-    assert notes == ["a.xyz has 2 frames; the last is used (--from-frame selects a different one)"]
-    assert read("a.xyz", "1\n\nSi 0 0 0\n1\n\nSi 0 0 1\n", frame=0) == (Atoms("Si"), [])
+    assert notes == ["a.xyz has 2 frames; the last is used (--from-frame selects a different one)", cell]
+    assert read("a.xyz", "1\n\nSi 0 0 0\n1\n\nSi 0 0 1\n", frame=0) == (Atoms("Si"), [cell])
 
 
 def test_frames_of_other_formats_are_said(tmp_path):
@@ -323,6 +327,18 @@ def test_poscar(read):
         StructureError, match=r"line 10: flag '.FALSE.' of selective dynamics; expected T or F"
     ):
         read("POSCAR", POSCAR.replace("F F F", ".FALSE. .FALSE. .FALSE."))
+    free = POSCAR.replace("Selective dynamics\n", "")
+    unused = "POSCAR has numbers or flags after the coordinates of atoms; they are not used"
+    for text, said in (
+        (free, [f"{unused} without a line Selective dynamics"]),
+        (
+            free.replace("F F F", "1.0 -2e3").replace(" T T T", ""),
+            [f"{unused} without a line Selective dynamics"],
+        ),
+        (free.replace("F F F", "Si").replace("T T T", "Si2"), []),
+        (POSCAR.replace("F F F", "F F F 0.5"), [unused]),
+    ):
+        assert read("POSCAR", text)[1] == said
     _, notes = read("POSCAR", POSCAR.replace("silicon", "Si").replace("Si\n2", "2"))
     assert "POSCAR has no line of elements" in notes[0]
 
@@ -362,7 +378,7 @@ def test_notes_are_warnings_in_python(tmp_path):
     (tmp_path / "a.xyz").write_text("1\n\nD 0 0 0\n")
     with pytest.warns(UserWarning, match="D and T in a.xyz"):
         read_structure(tmp_path / "a.xyz")
-    (tmp_path / "a.xyz").write_text("1\n\nH 0 0 0\n")
+    (tmp_path / "a.xyz").write_text('1\npbc="F F F"\nH 0 0 0\n')
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         read_structure(tmp_path / "a.xyz")
