@@ -105,10 +105,10 @@ class Relay:
         else:
             self._recorder.add(report)
 
-    def before_tick(self, needed: bool) -> None:
+    def before_tick(self, all_reported: bool) -> None:
         """As of `Recorder`."""
         if self._recorder is not None:
-            self._recorder.before_tick(needed)
+            self._recorder.before_tick(all_reported)
 
     def flush(self) -> None:
         """Have everything reported now."""

@@ -23,7 +23,7 @@ import argparse
 import hashlib
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -84,11 +84,9 @@ def main() -> None:
         common.write_json(out, report)
         print(common.table([[f"{value:.4g}" for value in report["bar"].values()]], tuple(report["bar"])))
     if "charges" in options.parts:
-        report["charges"] = {str(3 * side**3): charges(side, options) for side in options.sides}
-        common.write_json(out, report)
+        of_sides("charges", lambda side: charges(side, options), options.sides, report, out)
     if "bonds" in options.parts:
-        report["bonds"] = {str(3 * side**3): bonds(side) for side in options.sides}
-        common.write_json(out, report)
+        of_sides("bonds", bonds, options.sides, report, out)
         print(report["bonds"])
     if "speed" in options.parts:
         report["speed"] = {}
@@ -108,6 +106,16 @@ def main() -> None:
             if "us_per_step" in of
         ]
         print(common.table(rows, ("atoms", "cells", "us/step", "atoms steps/s", "over one after the other")))
+
+
+def of_sides(
+    part: str, measure: Callable[[int], Any], sides: Sequence[int], report: dict[str, Any], out: Path
+) -> None:
+    """A part of the report for cells of some edges, which are molecules; JSON as it grows."""
+    report[part] = {}
+    for side in sides:
+        report[part][str(3 * side**3)] = measure(side)
+        common.write_json(out, report)
 
 
 def water(sides: Sequence[int], seed: int, temperature: float = 300.0) -> Atoms:
