@@ -39,10 +39,13 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--seconds", type=float, default=0.5, help="of a piece of one case")
     parser.add_argument("--cases", nargs="+", default=list(CASES)[:5], choices=list(CASES))
-    parser.add_argument("--no-compile", action="store_true", help="do not compile beforehand")
+    parser.add_argument("--compiles", action="store_true", help="only compile, without a result")
     options = parser.parse_args()
-    if not options.no_compile:
-        compile_all(options)
+    if options.compiles:
+        for n in options.atoms:
+            measured(n, options)
+        return
+    compile_all(options)
     report: dict[str, Any] = {**common.provenance(), "potential": "Si.tersoff", "sizes": {}}
     for n in options.atoms:
         report["sizes"][str(n)] = measured(n, options)
@@ -69,7 +72,7 @@ def table(report: dict[str, Any]) -> list[list[str]]:
 def compile_all(options: Any) -> None:
     """Let a process for each size and case compile its kernels, which the runtime keeps for this one."""
     head = [sys.executable, "-m", "validation.benchmarks.group_cost", "--backend", options.backend]
-    head += ["--rounds", "1", "--seconds", "0", "--no-compile", "--out", "/dev/null"]
+    head += ["--rounds", "1", "--seconds", "0", "--compiles", "--out", str(options.out)]
     begin = time.perf_counter()
     started = [
         subprocess.Popen([*head, "--atoms", str(n), "--cases", case], stdout=subprocess.DEVNULL)
