@@ -217,11 +217,12 @@ def of_output(report: Mapping[str, Any]) -> list[str]:
     share = output / (output + report["stepping_seconds"] + report["sampling_seconds"])
     if share < _LARGE_SHARE:
         return []
+    fewer = "--n-frames 50 writes fewer frames, --frames none writes no frames"
     cures = {
-        "extxyz": "--frames netcdf writes in binary, --n-frames 50 fewer frames, --frames none none",
+        "extxyz": f"--frames netcdf writes faster, {fewer}",
         "none": "--n-rows 200 writes fewer rows",
     }
-    cure = cures.get(report["settings"]["frames"], "--n-frames 50 writes fewer frames, --frames none none")
+    cure = cures.get(report["settings"]["frames"], fewer)
     return [f"output took {share:.0%} of the time of the run ({output:.1f} s): {cure}"]
 
 

@@ -91,7 +91,9 @@ def view(shown: Shown, number: int = 0) -> Html:
         element("button", "Play", class_="play", type="button"),
         Html('<input class="frame" type="range" min="0" value="0" step="1" aria-label="frame">'),
         element("output", shown.labels[0]),
-        Html('<label>frames a second <input class="speed" type="range" min="1" max="30" value="12"></label>'),
+        Html(
+            '<label>frames per second <input class="speed" type="range" min="1" max="30" value="12"></label>'
+        ),
     ]
     controls = [
         *playing,

@@ -22,8 +22,8 @@ from taichimd.validation.suite import Certificate
 WORDS = {PASSED: "passed", FAILED: "FAILED", NOT_RUN: "not run"}
 EXPLAINED = (
     "Each check compares a number with a limit that was fixed before. A check that could not be run on this "
-    "machine, or that the force field has no use for, is marked not run, with the reason; it does not count "
-    "as passed."
+    "machine, or that is about a property that the force field lacks, is marked not run, with the reason; "
+    "it does not count as passed."
 )
 
 
@@ -80,7 +80,8 @@ def _of_one(one: Certificate, number: int) -> Html:
         parts.append(figure_picture(figure, "values over limits", told))
     drift = next((row for row in one.outcomes if row.name == "drift"), None)
     if drift is not None and (figure := drift_figure(drift.data)) is not None:
-        told = f"Total energy at constant energy, from the same start: {drift.detail}."
+        start = " of taichimd and LAMMPS, from the same start" if drift.data.get("lammps") else ""
+        told = f"Total energy of the NVE run{start}: {drift.detail}."
         parts.append(figure_picture(figure, "total energy against time", told))
     return section(one.name, *parts, anchor=f"potential-{number}")
 
