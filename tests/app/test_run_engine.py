@@ -34,7 +34,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-RUN = "run si.extxyz --potential Si.tersoff --temperature 1500 --every 20 "
+RUN = "run si.extxyz --potential Si.sw --temperature 1500 --every 20 "
 
 
 def test_restart_is_bit_for_bit(call):
@@ -63,7 +63,7 @@ def test_frames_have_what_each_atom_has_on_demand(call):
         # Its stress is symmetric, a sum of virials is but for rounding.
         np.testing.assert_allclose(virials.sum(axis=0), expected, atol=1e-10)
         assert frame.get_potential_energies().sum() == pytest.approx(frame.get_potential_energy(), rel=1e-13)
-        frame.calc = TaichiMD("Si.tersoff")
+        frame.calc = TaichiMD("Si.sw")
         np.testing.assert_allclose(frame.calc.get_per_atom_virial(frame), virials, atol=1e-11)
 
 
@@ -74,7 +74,7 @@ def test_energy_is_conserved_and_files_agree_with_the_evaluation(call):
     assert rows["temperature_K"][0] == pytest.approx(1500, rel=1e-12)
     frame = ase.io.read("o/trajectory.extxyz")
     ase.io.write("frame.extxyz", frame)
-    code, out, _ = call("energy o/trajectory.extxyz --potential Si.tersoff --json")
+    code, out, _ = call("energy o/trajectory.extxyz --potential Si.sw --json")
     content = json.loads(out[out.index("{") :])
     assert code == 0
     assert content["energy"] == pytest.approx(rows["potential_eV"][-1], rel=1e-12)
@@ -84,7 +84,7 @@ def test_energy_is_conserved_and_files_agree_with_the_evaluation(call):
 
 
 def test_python_door(folder):
-    simulation = Simulation(ase.io.read("si.extxyz"), "Si.tersoff", timestep=1.0, temperature=300, seed=1)
+    simulation = Simulation(ase.io.read("si.extxyz"), "Si.sw", timestep=1.0, temperature=300, seed=1)
     assert simulation.run(50).finished
     assert simulation.step == 50
 
@@ -172,7 +172,7 @@ def test_steps_one_by_one_are_steps_in_one_call():
     cluster = bulk("Si", cubic=True) * 2
     cluster.pbc = False
     cluster.rattle(0.2, seed=4)
-    whole, single = (Simulation(cluster, "Si.tersoff", temperature=2000) for _ in range(2))
+    whole, single = (Simulation(cluster, "Si.sw", temperature=2000) for _ in range(2))
     for _ in range(30):
         single.engine.advance(1, single.timestep * FS)
     whole.engine.advance(30, whole.timestep * FS)
