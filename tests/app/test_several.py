@@ -66,7 +66,7 @@ def test_each_folder_is_that_of_the_run_alone(capsys):
 
 
 def test_a_stopped_batch_goes_on_as_if_it_had_not_been(monkeypatch, capsys):
-    more = ["A.xyz", "--replicas", "3", *COMMON, *LANGEVIN]
+    more = ["A.xyz", "--replicas", "3", "--temperature", "300", *COMMON]
     assert command("run", *more, "--output", "whole") == 0
     stop_at(monkeypatch, 11)
     assert command("run", *more, "--output", "cut") == 130
