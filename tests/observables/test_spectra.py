@@ -77,7 +77,7 @@ def observed(simulation, lags=4, samples=20):
 
 
 def simulation():
-    return Simulation(bar(), "Si.tersoff", temperature=300.0, groups=GROUPS, backend="cpu")
+    return Simulation(bar(), "Si.sw", temperature=300.0, groups=GROUPS, backend="cpu")
 
 
 def test_sums_of_the_device_are_those_of_numpy_and_a_restart_has_the_same_bits(monkeypatch):
@@ -160,7 +160,7 @@ def test_what_has_no_spectrum_is_refused():
         make_plan(("spectrum",), 0, 40, 1.0, 2, spectrum=("x", "all", 2.0))
     plan = make_plan(("spectrum",), 0, 40, 1.0, 2, spectrum=("x", "left", 8.0))
     for acts in (Langevin(320.0, on="some"), Force((0.0, 0.0, 0.01), on="some")):
-        one = Simulation(bar(), "Si.tersoff", temperature=300.0, groups=GROUPS, acting=[acts], backend="cpu")
+        one = Simulation(bar(), "Si.sw", temperature=300.0, groups=GROUPS, acting=[acts], backend="cpu")
         with pytest.raises(
             SettingsError, match="2 atoms of the group left are in some, where baths or forces act"
         ):
@@ -189,7 +189,7 @@ def test_kappa_by_frequency_has_the_kappa_of_the_run_as_its_integral(tmp_path, c
     monkeypatch.chdir(tmp_path)
     bar().repeat((1, 2, 2)).write("bar.extxyz")
     line = (
-        "kappa bar.extxyz --potential Si.tersoff --temperature 300 --equilibrate 50fs --time 400fs "
+        "kappa bar.extxyz --potential Si.sw --temperature 300 --equilibrate 50fs --time 400fs "
         "--every 2 --runs 2 "
         "--backend cpu --spectrum --spectrum-window 60fs --timestep 1 --window 20fs"
     )
