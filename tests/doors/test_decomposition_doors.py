@@ -19,7 +19,7 @@ from taichimd.transport.settings import KappaSettings
 pytestmark = pytest.mark.once
 
 BOTH = ("particle", "tuple")
-SYSTEMS = {"silica": "SiO2_1990.vashishta", "silicon": "Si.tersoff"}
+SYSTEMS = {"silica": "SiO2_1990.vashishta", "silicon": "Si.sw"}
 OWN = """
 from taichimd import LennardJones
 
@@ -75,7 +75,7 @@ def test_both_agree_through_both_doors(call, lattice):
 
 def test_a_new_decomposition_makes_a_new_engine():
     atoms = rattled("silicon")
-    atoms.calc = TaichiMD("Si.tersoff", decomposition="particle")
+    atoms.calc = TaichiMD("Si.sw", decomposition="particle")
     energy = atoms.get_potential_energy()
     engine = atoms.calc.engine
     assert atoms.calc.set(decomposition="particle") == {}
@@ -84,36 +84,36 @@ def test_a_new_decomposition_makes_a_new_engine():
     assert not atoms.calc.results
     assert atoms.get_potential_energy() == pytest.approx(energy, rel=1e-12)
     assert atoms.calc.engine.decomposition == "tuple"
-    assert repr(atoms.calc) == "TaichiMD('Si.tersoff', decomposition='tuple')"
+    assert repr(atoms.calc) == "TaichiMD('Si.sw', decomposition='tuple')"
     assert TaichiMD(**atoms.calc.todict()).parameters == atoms.calc.parameters
 
 
 def test_python_doors_pass_it_on():
     atoms = rattled("silicon")
-    simulation = Simulation(atoms, "Si.tersoff", decomposition="tuple")
+    simulation = Simulation(atoms, "Si.sw", decomposition="tuple")
     simulation.run(3)
     assert simulation.engine.statistics()["triplets"] > 0
-    found = {d: relax(atoms, "Si.tersoff", fmax=1e-3, decomposition=d) for d in BOTH}
+    found = {d: relax(atoms, "Si.sw", fmax=1e-3, decomposition=d) for d in BOTH}
     for decomposition in BOTH:
         assert found[decomposition].converged
         assert found[decomposition].statistics["decomposition"] == decomposition
     assert found["tuple"].energy == pytest.approx(found["particle"].energy, rel=1e-12)
     with pytest.raises(SettingsError, match="decomposition is 'atom', expected one of particle, tuple, auto"):
-        Simulation(atoms, "Si.tersoff", decomposition="atom")
+        Simulation(atoms, "Si.sw", decomposition="atom")
 
 
 def test_a_conductivity_says_which_ran(folder):
     silicon = rattled("silicon")
     settings = {"temperature": 500.0, "equilibrate": 5.0, "time": 100.0, "window": 20.0}
     one = KappaSettings(**settings, runs=2, decomposition="particle")
-    assert thermal_conductivity(silicon, "Si.tersoff", one, folder=folder).decompositions == ("particle",) * 2
+    assert thermal_conductivity(silicon, "Si.sw", one, folder=folder).decompositions == ("particle",) * 2
     more = KappaSettings(**settings, runs=3, decomposition="tuple")
-    found = thermal_conductivity(silicon, "Si.tersoff", more, folder=folder)
+    found = thermal_conductivity(silicon, "Si.sw", more, folder=folder)
     assert found.decompositions == ("particle", "particle", "tuple"), "finished runs are not repeated"
 
 
 def test_relax_from_the_command_line(call):
-    code, out, _ = call("relax silicon.extxyz --potential Si.tersoff --decomposition tuple --output o")
+    code, out, _ = call("relax silicon.extxyz --potential Si.sw --decomposition tuple --output o")
     assert code == 0
     assert "decomposition  tuple" in out
     found = json.loads(open("o/relax.json").read())
@@ -136,7 +136,7 @@ def test_a_restart_may_take_another_decomposition(call):
 
 
 def test_a_checkpoint_that_does_not_say_is_of_particle_decomposition(call):
-    call("run silicon.extxyz --potential Si.tersoff --steps 5 --decomposition tuple --output o")
+    call("run silicon.extxyz --potential Si.sw --steps 5 --decomposition tuple --output o")
     with np.load("o/checkpoint.npz") as saved:
         arrays = {name: saved[name] for name in saved.files}
     (name,) = [name for name, array in arrays.items() if '"decomposition"' in str(array)]
@@ -168,7 +168,7 @@ def test_profile_has_the_lists(call):
 
 
 def test_samples_and_output_are_told_apart(call):
-    line = "run silicon.extxyz --potential Si.tersoff --steps 40 --every 10 --output o --profile "
+    line = "run silicon.extxyz --potential Si.sw --steps 40 --every 10 --output o --profile "
     assert call(line + "--observe rdf --observe-every 5 --observe-r-max 4")[0] == 0
     seconds = report("o")["profile"]["seconds"]
     assert min(seconds.values()) > 0
