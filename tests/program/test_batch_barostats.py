@@ -80,7 +80,7 @@ def test_of_three_body_terms_with_an_axis_that_is_open():
         "control": "orthorhombic", "axes": "xz", "bulk_modulus": 98.0, "period": 1,
         "pressure_coupling_time": 100.0, "pressure": 0.3, "final_pressure": None, "ramp": None,
     }  # fmt: skip
-    batch, engines = advanced("npt-mtk", given, load_forcefield("Si.tersoff"), (10, 21), units.fs, **more)
+    batch, engines = advanced("npt-mtk", given, load_forcefield("Si.sw"), (10, 21), units.fs, **more)
     for member, engine in zip(batch.members, engines, strict=True):
         assert_same(member, engine)
 
