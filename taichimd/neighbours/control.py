@@ -21,6 +21,8 @@ STEP, END, ANY_TIME = range(3)
 """When kernels of a queued group do something: in a step, at the end of a run, or whatever the run does."""
 NONE = 2147483647
 """No atom."""
+OUTSIDE = 1 << 20
+"""As a largest image: an atom is outside of the bins, along a direction without periodicity."""
 
 
 class Slot:
@@ -83,7 +85,7 @@ class Control:
     blown = Slot("smallest number of an atom that has diverged, or a cell or a sink that has, or NONE", writes="open_step, drift, deform, close", reads="over, open_finish, goes, host")
     cuts = Slot("cuts of near lists since the build", writes="fill_rows, close_cut", reads="host")
     longest_row = Slot("longest row of the build", writes="take", reads="fill_rows, host")
-    largest_image = Slots(3, "largest image of the build along each vector of the frame", writes="entry_of", reads="fill_rows, host")
+    largest_image = Slots(3, "largest image of the build along each vector of the frame, or OUTSIDE", writes="rebuild, entry_of", reads="fill_rows, host")
     coincident = Slot("smallest number of an atom that has another one on top of it, or NONE", writes="look_closer, visit", reads="fill_rows, host")
     building = Slot("a build without the host is due", writes="steps, lay_out", reads="steps")
     builds = Slot("builds of the last call without the host", writes="steps", reads="steps, host")

@@ -1,6 +1,6 @@
 """The grid of bins of the neighbour search, over the frame of the cell.
 
-Bins along directions without periodicity span the atoms. No minimum image anywhere: neighbours are found in
+Bins along directions without periodicity span the atoms and room to move. No minimum image anywhere: neighbours are found in
 every image that the cutoff reaches, so cells thinner than the cutoff are as right as large ones.
 """
 
@@ -29,6 +29,26 @@ class Grid:
     extent: NDArray[np.float64]
 
 
+def span(
+    frame: Frame, positions: NDArray[np.float64] | None, radius: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Lowest and highest fractional coordinates that bins cover, (3,) each: 0 and 1 where periodic.
+
+    Args:
+        frame: the lattice.
+        positions: (n, 3) angstrom; may be None if the frame is periodic in all directions.
+        radius: of the search, angstrom.
+    """
+    low, high = np.zeros(3), np.ones(3)
+    if positions is not None:
+        fractional = positions @ frame.inverse
+        least, most = fractional.min(axis=0), fractional.max(axis=0)
+        # Bins serve until an atom leaves them; room that grows with the atoms is left ever less often.
+        room = np.maximum(radius / frame.heights, (most - least) / 8)
+        low, high = np.where(frame.pbc, low, least - room), np.where(frame.pbc, high, most + room)
+    return low, high
+
+
 def make_grid(
     frame: Frame, positions: NDArray[np.float64] | None, n: int, radius: float, shared: bool = False
 ) -> Grid:
@@ -46,13 +66,8 @@ def make_grid(
         radius: of the search, angstrom.
         shared: whether threads share an atom: they compare several at once, and do best with long stretches.
     """
-    origin = np.zeros(3)
-    extent = np.ones(3)
-    if positions is not None:
-        fractional = positions @ frame.inverse
-        low, high = fractional.min(axis=0), fractional.max(axis=0)
-        origin = np.where(frame.pbc, 0.0, low)
-        extent = np.where(frame.pbc, 1.0, np.maximum(high - low, 1e-3))
+    origin, end = span(frame, positions, radius)
+    extent = end - origin
     lengths = frame.heights * extent
     # Half the radius fits a sphere closer, unless so few atoms are in a bin that visiting bins costs more.
     # Along the last vector bins are visited in one stretch: there finer ones cost nothing.

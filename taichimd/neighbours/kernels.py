@@ -13,7 +13,7 @@ from typing import Any
 
 from taichimd.core.arguments import Kernel, kernel, types_of
 from taichimd.core.runtime import DeviceFunction, ti
-from taichimd.neighbours.control import CONTROL, MAX_GROUPS, NONE, Control
+from taichimd.neighbours.control import CONTROL, MAX_GROUPS, NONE, OUTSIDE, Control
 from taichimd.neighbours.pages import in_pages
 from taichimd.neighbours.rows import VerletRows
 from taichimd.neighbours.scan import scan, scan_ends
@@ -55,7 +55,7 @@ def list_kernels(real: Any, how: Search, layout: int, carried: int = 0) -> ListK
 
     @ti.func
     def bin_of(x, grid: ti.template(), at: ti.template(), bins: ti.template(), periodic: ti.template()):
-        """Number of the bin of a position, and the whole turns that fold it into the cell.
+        """Number of the bin of a position, the whole turns that fold it into the cell, whether it is in no bin.
 
         From `at` on `grid` holds the frame's vectors (rows 0-2), its inverse (3-5), origin (6) and bins per
         unit (7).
@@ -63,6 +63,7 @@ def list_kernels(real: Any, how: Search, layout: int, carried: int = 0) -> ListK
         fractional = x[0] * grid[at + 3] + x[1] * grid[at + 4] + x[2] * grid[at + 5]
         index = 0
         turn = ivec(0)
+        outside = 0
         for a in ti.static(range(3)):
             f = fractional[a] - grid[at + 6][a]
             if periodic[a] != 0:
@@ -70,9 +71,12 @@ def list_kernels(real: Any, how: Search, layout: int, carried: int = 0) -> ListK
                 turn[a] = ti.cast(whole, ti.i32)
                 f -= whole
             # Clamped as a real number: far strays would overflow an integer.
-            c = ti.cast(ti.min(ti.max(f * grid[at + 7][a], 0.0), bins[a] - 1.0), ti.i32)
+            along = f * grid[at + 7][a]
+            if periodic[a] == 0 and (along < 0.0 or along > bins[a]):
+                outside = 1
+            c = ti.cast(ti.min(ti.max(along, 0.0), bins[a] - 1.0), ti.i32)
             index = index * bins[a] + c
-        return index, turn
+        return index, turn, outside
 
     @ti.func
     def move(
@@ -120,7 +124,9 @@ def list_kernels(real: Any, how: Search, layout: int, carried: int = 0) -> ListK
         scanning, searching = scan_ends(n_bins), find.end_for(n)
         for i in range(n):
             ground = find.bins.ground_of(i, sort)
-            b, t = bin_of(atoms.pos[i], sort.grid, ground.grid, ground.bins, ground.periodic)
+            b, t, outside = bin_of(atoms.pos[i], sort.grid, ground.grid, ground.bins, ground.periodic)
+            if outside == 1:
+                control[Control.largest_image] = OUTSIDE
             if ti.static(how.batch):
                 b += ground.first_bin
             sort.turns_in[i] = t

@@ -110,9 +110,7 @@ class Lists:
     @property
     def builds_allowed(self) -> int:
         """Builds that a loop on the device may do before the host checks; more if skins are learnt."""
-        # Where atoms can leave the bins, the host lays them out again.
-        allowed = self._trust if self.most_age == NEVER else MAX_BUILDS
-        return allowed if self.verlet.periodic else 0
+        return self._trust if self.most_age == NEVER else MAX_BUILDS
 
     def force_builds(self, every: int | None) -> None:
         """Rebuild lists every so many steps from now on, without learning skins; for measurements.

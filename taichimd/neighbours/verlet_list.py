@@ -12,8 +12,8 @@ from taichimd.core.errors import CapacityError, StructureError
 from taichimd.core.memory import FEWER, fits, require
 from taichimd.core.runtime import backend, literals, ti
 from taichimd.neighbours import kernels as nk
-from taichimd.neighbours.control import NONE, Control
-from taichimd.neighbours.grid import Grid, make_grid
+from taichimd.neighbours.control import NONE, OUTSIDE, Control
+from taichimd.neighbours.grid import Grid, make_grid, span
 from taichimd.neighbours.pages import page_length, rows_in_pages
 from taichimd.neighbours.rows import CHUNKED, roomy_width, row_layout, row_width
 from taichimd.neighbours.scan import scan_size
@@ -131,7 +131,7 @@ class VerletList:
 
     @property
     def periodic(self) -> bool:
-        """Whether the bins of the last build serve for ever, since no atom can leave them."""
+        """Whether no atom can leave the bins of the last build."""
         return self._plan_of is not None and all(frame.pbc.all() for frame in self._plan_of[0])
 
     def forget_cell(self) -> None:
@@ -149,9 +149,7 @@ class VerletList:
         if self._plan_of is None:
             return False
         last_frames, last_radius, images = self._plan_of
-        # Directions without periodicity are laid out again each time.
-        same = last_frames is frames and last_radius == radius and self.periodic
-        return same and np.array_equal(images, self.most_image)
+        return last_frames is frames and last_radius == radius and np.array_equal(images, self.most_image)
 
     def _plan(self, state: State, frames: Frames, radius: float) -> None:
         """Lay out bins and images, and reserve room."""
@@ -246,6 +244,9 @@ class VerletList:
         if seen.longest_row > self.width:
             self._reserve_rows(state, seen.longest_row)
         images = seen.largest_image.astype(np.int64)
+        if (images == OUTSIDE).any() and self._plan_of is not None:
+            self._plan(state, frames, self._plan_of[1])
+        images[images == OUTSIDE] = 0
         self._set_images(np.maximum(self.most_image, images), state.n)
         # The kernel of every build: another one would be compiled in the middle of a run.
         self._fill(state, control)
@@ -335,10 +336,9 @@ def _images_of(frame: Frame, grid: Grid) -> NDArray[np.int64]:
 
 
 def _error_of(frame: Frame, positions: NDArray[np.float64] | None, radius: float) -> float:
-    """By how much distances of positions in float32 may be wrong, angstrom."""
-    size = float(np.linalg.norm(frame.vectors[frame.pbc], axis=1).sum()) + radius
-    if positions is not None:
-        size += float(np.abs(positions).max())
+    """By how much distances of positions in float32 may be wrong inside the bins, angstrom."""
+    farthest = np.max(np.abs(span(frame, positions, radius)), axis=0)
+    size = float((np.linalg.norm(frame.vectors, axis=1) * farthest).sum()) + radius
     # Some roundings of coordinates that large, each by half a unit of 24 bits, and a bit that means something
     # else.
     return 16 * 2.0**-24 * size

@@ -317,11 +317,11 @@ class Held:
         Returns:
             How far with these lists, and with this choice of atoms; how far own ones have gone between their
             choice and the last `mark`, and at most in a step before it. Angstrom. Whether the device may
-            rebuild lists: their skins are learnt.
+            rebuild lists: their skins are learnt, and no atom can leave the bins.
         """
         assert self.device is not None
         lists = self.device.lists
-        skins, learnt = lists.skins, lists.builds_allowed > 0
+        skins, learnt = lists.skins, lists.builds_allowed > 0 and lists.verlet.periodic
         gone, pace = np.sqrt(on_host(self.shared.words)[[GONE, PACE]].view(np.float32)).tolist()
         return skins.drift if lists.near_list else skins.near, self.allowed, gone, pace, learnt
 

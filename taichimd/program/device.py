@@ -350,7 +350,10 @@ class Device:
 
     def step_batch(self, timestep: float, calls: int = 1) -> None:
         """Queue some calls of `steps`."""
-        self._loops.builds_allowed, self._loops.most_age = self.lists.builds_allowed, self.lists.most_age
+        # In a cell that moves, the host lays out the bins along directions without periodicity.
+        lays_out = self.baths.moves_cell and not self.lists.verlet.periodic
+        self._loops.builds_allowed = 0 if lays_out else self.lists.builds_allowed
+        self._loops.most_age = self.lists.most_age
         state = self.state
         spare: tuple[Any, ...] = self.lists.verlet.sort, state.spare
         if self._variant.loops:
