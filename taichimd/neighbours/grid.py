@@ -1,7 +1,8 @@
 """The grid of bins of the neighbour search, over the frame of the cell.
 
-Bins along directions without periodicity span the atoms and room to move. No minimum image anywhere: neighbours are found in
-every image that the cutoff reaches, so cells thinner than the cutoff are as right as large ones.
+Bins along directions without periodicity span the atoms and room to move. No minimum image anywhere:
+neighbours are found in every image that the cutoff reaches, so cells thinner than the cutoff are as right as
+large ones.
 """
 
 from dataclasses import dataclass

@@ -17,7 +17,8 @@ def droplet(seed, fast=0.0):
     """120 argon atoms at rest but for vibrations, and one that flies away along x."""
     random = np.random.default_rng(seed)
     lattice = 3.8 * np.stack(np.meshgrid(*[np.arange(5)] * 3), axis=-1).reshape(-1, 3)
-    atoms = Atoms("Ar120", lattice[:120] + 0.1 * random.normal(size=(120, 3)), cell=np.eye(3) * 19.0, pbc=False)
+    positions = lattice[:120] + 0.1 * random.normal(size=(120, 3))
+    atoms = Atoms("Ar120", positions, cell=np.eye(3) * 19.0, pbc=False)
     velocities = 0.002 * random.normal(size=(120, 3))
     velocities[np.argmax(atoms.positions[:, 0]), 0] += fast
     atoms.set_velocities(velocities / units.fs)
@@ -35,7 +36,7 @@ def plans(monkeypatch):
 
 @pytest.mark.parametrize("pbc", [[False] * 3, [False, True, True]], ids=["droplet", "slab"])
 def test_bins_serve_until_an_atom_leaves_them(pbc, plans, monkeypatch):
-    """A run in which an atom flies 100 Å away has the bits of a run whose bins the host lays out each time."""
+    """A run in which an atom flies 100 Å away has the bits of a run with bins laid out each time."""
     atoms = droplet(1, fast=0.05)
     atoms.pbc = pbc
     ends, laid_out = [], []
