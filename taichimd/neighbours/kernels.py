@@ -55,7 +55,7 @@ def list_kernels(real: Any, how: Search, layout: int, carried: int = 0) -> ListK
 
     @ti.func
     def bin_of(x, grid: ti.template(), at: ti.template(), bins: ti.template(), periodic: ti.template()):
-        """Number of the bin of a position, turns that fold it into the cell, whether it is outside of all bins.
+        """Number of the bin of a position, turns that fold it into the cell, whether it is in no bin.
 
         From `at` on `grid` holds the frame's vectors (rows 0-2), its inverse (3-5), origin (6) and bins per
         unit (7).
