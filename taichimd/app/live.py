@@ -12,7 +12,7 @@ vibration, nor heat; with fixed atoms, which tie it to the laboratory, relative 
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,7 +28,8 @@ from taichimd.observables.observable import Result, Rows
 from taichimd.observables.observed_run import ObservedRun
 from taichimd.observables.plan import Plan
 from taichimd.observables.planning import check_forcefield, check_system, observables_of, saved_plan
-from taichimd.program.totals import LABORATORY, centre_of_mass
+from taichimd.observables.samplers.joint import Joint, Lent, Sample
+from taichimd.program.totals import LABORATORY
 from taichimd.system.groups import Numbers
 from taichimd.system.velocities import drift_share
 
@@ -106,17 +107,49 @@ class Observations(Sampler):
 
     def sample(self, simulation: SimulatedSystem) -> None:
         """Take one sample, unless the plan has not begun or is complete, or this step has been sampled."""
+        self.sample_all([(self, simulation)])
+
+    @classmethod
+    def sample_all(cls, due: "Sequence[tuple[Observations, SimulatedSystem]]") -> None:
+        """Take one sample of each system, as `sample`; those with the same samplers in one launch."""
+        alike: dict[tuple[Any, ...], list[Observations]] = {}
+        for one, simulation in due:
+            if one._begins(simulation):
+                run = one._run
+                kinds = tuple((name, type(sampler)) for name, sampler in run.samplers.items())
+                alike.setdefault((id(run.engine.systems), kinds), []).append(one)
+        for each in alike.values():
+            cls._take(each)
+
+    def _begins(self, simulation: SimulatedSystem) -> bool:
+        """Whether a sample is to be taken; it then counts as seen."""
         if simulation.step <= self._seen or simulation.step < self.plan.first_step or self.complete:
-            return
+            return False
+        if simulation.engine.error is not None:
+            raise simulation.engine.error
         self._seen = simulation.step
         self._run.engine = simulation.engine  # a new one after molecules were inserted or deleted
-        self._run.engine.observe(self._take)
+        return True
 
-    def _take(self, state: Any, energies: Any, virials: Any) -> None:
-        centre = centre_of_mass(state) if self._moving and self._correlated else LABORATORY
-        for sampler in self._run.samplers.values():
-            sampler.sample(state, energies, virials, centre)
-        self._run.volumes.append(self._run.engine.volume or np.nan)
+    @staticmethod
+    def _take(each: "Sequence[Observations]") -> None:
+        """Take a sample of each; all have samplers of the same names and classes."""
+        runs = [one._run for one in each]
+        systems, numbers = runs[0].engine.systems, [run.engine.number for run in runs]
+        lent, centres = Lent(*systems.lend()), [LABORATORY] * len(each)
+        moving = [one._moving and one._correlated for one in each]
+        if any(moving):
+            found = systems.device.centres(lent.state)
+            centres = [found[k] if moves else LABORATORY for k, moves in zip(numbers, moving, strict=True)]
+        for name, first in runs[0].samplers.items():
+            own = [run.samplers[name] for run in runs]
+            if isinstance(first, Joint):
+                first.sample_all(own, Sample(lent, numbers, centres))
+                continue
+            for run, sampler, centre in zip(runs, own, centres, strict=True):
+                run.engine.observe(lambda *its, add=sampler.sample, centre=centre: add(*its, centre))
+        for run in runs:
+            run.volumes.append(run.engine.volume or np.nan)
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the result of each observable, or how many samples are still missing."""

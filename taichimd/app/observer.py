@@ -1,7 +1,13 @@
 """What looks at a running simulation: `Observer` between pieces of steps, `Sampler` on the device."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from taichimd.app.simulated_system import SimulatedSystem
 from taichimd.program.results import Thermo
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class Observer:
@@ -63,3 +69,12 @@ class Sampler:
 
     def sample(self, simulation: SimulatedSystem) -> None:
         """Called at multiples of `every`; at the first step of a run, too, if that is a multiple."""
+
+    @classmethod
+    def sample_all(cls, due: "Sequence[tuple[Self, SimulatedSystem]]") -> None:
+        """Called for samplers of this class, one of each system, of systems that step together.
+
+        A class may override it to take all samples in one launch.
+        """
+        for sampler, simulation in due:
+            sampler.sample(simulation)

@@ -1,5 +1,6 @@
 """Heat flow: temperature of each group through time; energy that baths, drives, a deformation give atoms."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,11 @@ from taichimd.observables.numbers import finding, plus_minus
 from taichimd.observables.observable import Result, RunObservable
 from taichimd.observables.observed_run import ObservedRun
 from taichimd.observables.samplers.bin_columns import BITS, MAX_GROUPS
+from taichimd.observables.samplers.joint import Joint, Sample
 from taichimd.system.groups import Numbers
 
 
-class Flow(RunObservable):
+class Flow(Joint, RunObservable):
     """Temperature of each group, heat of each bath, work of each drive and of a deformation, with rates.
 
     The degrees of freedom of a group of N_g atoms that move are 3 (N_g - M_g/M) if the momentum of the
@@ -69,9 +71,15 @@ class Flow(RunObservable):
         freedom = 3.0 * (len(free) - share)
         return freedom if freedom > 0.0 else np.nan
 
-    def sample(self, state: Any, energies: Any, virials: Any, centre: Any) -> None:
-        """Temperatures and heats of one sample."""
-        self._sums.add_groups(state)
+    @classmethod
+    def sample_all(cls, each: Sequence["Flow"], sample: Sample) -> None:
+        """Add one sample to each: temperatures and heats."""
+        sums = [one._sums for one in each]
+        sums[0].sample_all(sums, sample)
+        for one in each:
+            one._add()
+
+    def _add(self) -> None:
         twice = self._sums.take()[: len(self._groups), 0] * 2.0**-BITS
         self._temperatures.append((twice / np.array(self._freedom) / KB).tolist())
         works = [one["work"] for one in self.run.engine.drives().values()]

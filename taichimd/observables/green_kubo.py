@@ -35,7 +35,7 @@ class GreenKuboObservable(RunObservable):
         super().__init__(run)
         from taichimd.observables.samplers.sum_series import SumSeries
 
-        self.series = SumSeries(self.sums, len(run.kinds))
+        self.series = SumSeries(self.sums)
         run.samplers[self.name] = self.series
 
     def of_series(

@@ -36,7 +36,7 @@ class Interface(RunObservable):
         super().__init__(run)
         sides = sides_of(run, run.plan.interface_of, "interface_of")
         self.series = BetweenSeries(Between(run.engine, *sides), run.engine.n_atoms)
-        self._kinetic = SumSeries("stress", run.engine.n_atoms)
+        self._kinetic = SumSeries("stress")
         run.samplers |= {"interface": self.series, "interface_kinetic": self._kinetic}
 
     @classmethod

@@ -1,5 +1,6 @@
 """Temperature, density and stress in bins along an axis."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from taichimd.observables.observable import Result, RunObservable
 from taichimd.observables.observed_run import ObservedRun
 from taichimd.observables.plan import Plan
 from taichimd.observables.samplers.bin_columns import BITS, COLUMNS, COUNT, FREE, KINETIC, MASS, STRESS
+from taichimd.observables.samplers.joint import Joint, Sample
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,7 +34,7 @@ _GRAMS = 1.66053906660
 """g/cm^3 of 1 amu/angstrom^3."""
 
 
-class Profile(RunObservable):
+class Profile(Joint, RunObservable):
     """Density, temperature and stress along x, y or z.
 
     A bin is a part of the cell between planes of equal distance. The temperature counts three degrees of
@@ -88,15 +90,23 @@ class Profile(RunObservable):
                 f"profile_bin = {plan.profile_bin:g}: makes {bins:,} bins, expected {MAX_BINS:,} at most"
             )
 
-    def sample(self, state: Any, energies: Any, virials: Any, centre: Any) -> None:
-        """Add one sample to its block."""
-        plan, cell = self.run.plan, self.run.engine.cell
-        block = self._block_of(self.run.taken)
-        if block < 0:
+    @classmethod
+    def sample_all(cls, each: Sequence["Profile"], sample: Sample) -> None:
+        """Add one sample to the block of each."""
+        due = [k for k, one in enumerate(each) if one._block_of(one.run.taken) >= 0]
+        if not due:
             return
-        direction = _direction(cell, self._axis)
-        self._sums.add_profile(state, virials, direction, self._periodic)
-        self._sizes[block] += 1.0 / np.linalg.norm(direction), abs(np.linalg.det(cell))
+        each, sums = [each[k] for k in due], [each[k]._sums for k in due]
+        cells = [one.run.engine.cell for one in each]
+        directions = [_direction(cell, one._axis) for one, cell in zip(each, cells, strict=True)]
+        sums[0].sample_all(sums, sample.of(due), directions, [one._periodic for one in each])
+        for one, cell, direction in zip(each, cells, directions, strict=True):
+            one._added(1.0 / float(np.linalg.norm(direction)), abs(float(np.linalg.det(cell))))
+
+    def _added(self, length: float, volume: float) -> None:
+        """A sample is on the device, of a cell of this length and volume."""
+        plan, block = self.run.plan, self._block_of(self.run.taken)
+        self._sizes[block] += length, volume
         self._waiting += 1
         last = self.run.taken + 1 == plan.samples or self._block_of(self.run.taken + 1) != block
         if self._waiting == _AT_ONCE or last:

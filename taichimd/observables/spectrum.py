@@ -1,5 +1,6 @@
 """Heat current resolved by frequency, of all atoms or of groups."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from taichimd.io.analysis_files import curves
 from taichimd.observables.numbers import band, finding, plus_minus
 from taichimd.observables.observable import Result, RunObservable
 from taichimd.observables.observed_run import ObservedRun
+from taichimd.observables.samplers.joint import Joint, Sample
 from taichimd.observables.sides import atoms_of, named, sides_of
 from taichimd.program.across import Between
 
@@ -30,7 +32,7 @@ _CONVECTIVE = 0.01
 """Share of the current that moving atoms carry along, above which a note says so."""
 
 
-class Spectrum(RunObservable):
+class Spectrum(Joint, RunObservable):
     """J(w) of groups of atoms, whose integral over dw/2pi is the mean of the potential part of J."""
 
     about_centre = True
@@ -64,12 +66,20 @@ class Spectrum(RunObservable):
         """Raise a PropertyError if its heat current is not known."""
         forcefield.check_heat_current()
 
-    def sample(self, state: Any, energies: Any, virials: Any, centre: Any) -> None:
-        """Add one sample to its block."""
+    @classmethod
+    def sample_all(cls, each: Sequence["Spectrum"], sample: Sample) -> None:
+        """Add one sample to the block of each."""
+        for one in each:
+            if one.run.taken == 0:
+                one._check_interval()
+        sums = [one._sums for one in each]
+        sums[0].sample_all(sums, sample)
+        for one in each:
+            one._added()
+
+    def _added(self) -> None:
+        """A sample is on the device."""
         plan, taken = self.run.plan, self.run.taken
-        if taken == 0:
-            self._check_interval()
-        self._sums.sample(state, energies, virials, centre)
         block = min(taken // plan.length, plan.blocks - 1)
         self._pairs[block, : min(taken + 1, plan.spectrum_lags)] += 1
         if taken + 1 == plan.samples or min((taken + 1) // plan.length, plan.blocks - 1) != block:

@@ -19,7 +19,7 @@ from taichimd.program.evaluation import evaluation_kernels, tally_writes_forces
 from taichimd.program.evaluators import Evaluators
 from taichimd.program.groups import Choice
 from taichimd.program.steps.verlet import step_kernels
-from taichimd.program.totals import COLUMNS, Sums
+from taichimd.program.totals import COLUMNS, Centre, Sums
 from taichimd.program.unroll import steps_per_call
 from taichimd.program.variant import FEW, LoopFlags, Reach, SystemTables, Variant
 from taichimd.system.checks import check_positions, check_turns
@@ -261,7 +261,11 @@ class Device:
 
     def sums(self, what: str) -> Array:
         """(systems, columns) of `program.totals`, as the last `finish` has left them."""
-        return self._sums.of(what, *self.outputs)
+        return self._sums.of(self.state, what, *self.outputs)
+
+    def centres(self, state: State) -> list[Centre]:
+        """Centre of mass of each system of a state, whose positions may be unfolded."""
+        return self._sums.centres(state, *self.outputs)
 
     @property
     def pieces(self) -> int:
@@ -270,7 +274,7 @@ class Device:
 
     def queue_sums(self, what: str, sums: Any, row: int) -> None:
         """Queue sums over pieces of atoms, which go to a row of an array; does not wait."""
-        self._sums.queue(what, *self.outputs, sums, row * self.pieces * COLUMNS[what])
+        self._sums.queue(self.state, what, *self.outputs, sums, row * self.pieces * COLUMNS[what])
 
     def sums_of_pieces(self, values: Array) -> Array:
         """What `sums` makes of the sums over pieces (pieces, columns)."""
@@ -278,7 +282,7 @@ class Device:
 
     def potentials(self) -> list[float]:
         """Potential energy of each system, eV, as the last `finish` has left it."""
-        found: list[float] = self._sums.of("totals", *self.outputs, slice(1))[:, 0].tolist()
+        found: list[float] = self._sums.of(self.state, "totals", *self.outputs, slice(1))[:, 0].tolist()
         return found
 
     def bonds(self, look: Any = None) -> Any:

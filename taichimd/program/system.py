@@ -18,7 +18,6 @@ from taichimd.ensembles.drives.shown import of_table, shown
 from taichimd.ensembles.groups.given import GroupBath
 from taichimd.program.device import Device
 from taichimd.program.extract import Extract
-from taichimd.program.folds import unfolded_state
 from taichimd.program.heat import HeatCurrent
 from taichimd.program.recorder import Recorder
 from taichimd.program.results import Evaluation, NotCopied, Thermo
@@ -372,11 +371,8 @@ class System(NotCopied):
         """
         self._check_going()
         systems = self.systems
-        systems.evaluate()
-        if not systems.state.batch:
-            take(unfolded_state(systems.state, systems.cells), *self.device.outputs)
-            return
-        take(*systems.seen(f"copy of {self.number}", self._copied))
+        lent = systems.lend()
+        take(*(systems.seen(f"copy of {self.number}", self._copied) if systems.state.batch else lent))
 
     def _copied(self) -> tuple[State, Any, Any]:
         """State, energies and virials of the system alone, evaluated."""
@@ -384,9 +380,8 @@ class System(NotCopied):
             species = sorted(set(self.symbols))
             kinds = np.array([species.index(symbol) for symbol in self.symbols], np.int32)
             self._extract = Extract(State(kinds, self.masses, self.precision, self.still))
-        systems = self.systems
-        of_all = systems.seen("unfolded", lambda: unfolded_state(systems.state, systems.cells))
-        return self._extract.take(of_all, self.device.outputs, self._part.start)
+        of_all, *outputs = self.systems.lend()
+        return self._extract.take(of_all, (outputs[0], outputs[1]), self._part.start)
 
     # Time.
 

@@ -35,6 +35,7 @@ from taichimd.program.acting import check_drives, sorted_out, what_is_held
 from taichimd.program.decomposition import by_tuple, choose, warn_of_unchanged
 from taichimd.program.device import Device
 from taichimd.program.energies import Energy, energies_of
+from taichimd.program.folds import unfolded_state
 from taichimd.program.groups import Choice
 from taichimd.program.recorder import Recorder, Row, RowRoom
 from taichimd.program.results import NotCopied
@@ -274,6 +275,12 @@ class Systems(NotCopied):
         with self.evaluating():
             self.device.need_outputs()
 
+    def lend(self) -> tuple[State, Any, Any]:
+        """State (not folded), energies (n) and virials (9n) of all systems now, in spatial order."""
+        self.evaluate()
+        state = self.seen("unfolded", lambda: unfolded_state(self.state, self.cells))
+        return state, *self.device.outputs
+
     def energies(self, known: Sequence[float | None] | None = None) -> list[Energy]:
         """Energies of all systems, as `energies_of`."""
         with self.evaluating():
@@ -398,4 +405,4 @@ class Systems(NotCopied):
 
 
 def _joined(parts: Iterable[Any]) -> NDArray[Any]:
-    return np.concatenate([np.asarray(part) for part in parts])
+    return np.concatenate(list(map(np.asarray, parts)))

@@ -24,9 +24,11 @@ from taichimd.core.units import KB
 from taichimd.ensembles.groups.given import GroupBath
 from taichimd.ensembles.registry import Ensemble, Langevin, NoseHoover
 from taichimd.estimators.average import average_of
+from taichimd.observables.samplers.joint import Lent, Sample
 from taichimd.observables.samplers.sum_series import SumSeries
 from taichimd.program.batch import Batch
 from taichimd.program.engine import Engine
+from taichimd.program.totals import LABORATORY
 from taichimd.system.constraints import constrained
 from taichimd.system.velocities import drift
 from taichimd.transport.layout import Halves, Layout
@@ -48,8 +50,8 @@ KEEP_SECONDS = 60.0
 class Current(Sampler):
     """Samples of the heat current, and of the kinetic energy."""
 
-    def __init__(self, n: int, every: int) -> None:
-        self.series, self.every, self._seen = SumSeries("heat", n), every, -1
+    def __init__(self, every: int) -> None:
+        self.series, self.every, self._seen = SumSeries("heat"), every, -1
 
     def resume(self, begun: RunUnderWay) -> None:
         """Continue with the samples of a run under way."""
@@ -58,8 +60,16 @@ class Current(Sampler):
 
     def sample(self, simulation: SimulatedSystem) -> None:
         """Take a sample, unless it is there."""
-        if simulation.step > self._seen:
-            simulation.engine.observe(self.series.sample)
+        self.sample_all([(self, simulation)])
+
+    @classmethod
+    def sample_all(cls, due: "Sequence[tuple[Current, SimulatedSystem]]") -> None:
+        """Take a sample of each, unless it is there."""
+        new = [(one.series, simulation.engine) for one, simulation in due if simulation.step > one._seen]
+        if new:
+            lent, numbers = Lent(*new[0][1].systems.lend()), [engine.number for _, engine in new]
+            sample = Sample(lent, numbers, [LABORATORY] * len(new))
+            SumSeries.sample_all([series for series, _ in new], sample)
 
 
 class Tell(Observer):
@@ -221,8 +231,8 @@ def sample_runs(
         before = [begun[number].start for number in numbers]
         stepper, each = _production(systems, potential, settings, common, layouts, seeds, forces)
     looks = [
-        Looks(Current(len(atoms), settings.every), observations_of(one.engine, settings, layout, force))
-        for atoms, one, layout, force in zip(systems, each, layouts, forces, strict=True)
+        Looks(Current(settings.every), observations_of(one.engine, settings, layout, force))
+        for one, layout, force in zip(each, layouts, forces, strict=True)
     ]
     if not of.go(stepper, each, settings.steps, settings.method, before, looks):
         return None

@@ -201,23 +201,25 @@ def test_rows_before_an_explosion_are_written(tmp_path):
 
 
 @pytest.mark.parametrize("atoms", [1, 33, 70])
-@pytest.mark.parametrize("what", ["totals", "heat", "stress"])
+@pytest.mark.parametrize("what", ["totals", "heat", "stress", "centre"])
 def test_the_threads_of_a_warp_add_up_as_one_thread_does(what, atoms):
     random = np.random.default_rng(atoms)
     n = 300
-    given = SimpleNamespace(vel=random.normal(size=(n, 3)), inverse_mass=random.random(n) + 0.01)
+    given = SimpleNamespace(
+        pos=random.normal(size=(n, 3)), vel=random.normal(size=(n, 3)), inverse_mass=random.random(n) + 0.01
+    )
     pieces = SimpleNamespace(
         sorted_of=random.permutation(n), energy=random.normal(size=n), virial=random.normal(size=9 * n),
-        velocity=random.normal(size=3), first=5,
+        first=5,
     )  # fmt: skip
-    found = []
+    velocity, found = random.normal(size=3), []
     for shared in (True, False):
         pieces.sums = np.zeros(40)
         add = totals.piece_adder(what, shared)
         if shared:
-            warps.run(lambda add=add: add(64 + warps.lane(), 17, 17 + atoms, given, pieces))
+            warps.run(lambda add=add: add(64 + warps.lane(), 17, 17 + atoms, velocity, given, pieces))
         else:
-            add(2, 17, 17 + atoms, given, pieces)
+            add(2, 17, 17 + atoms, velocity, given, pieces)
         found.append(pieces.sums)
     columns = totals.COLUMNS[what]
     assert np.count_nonzero(found[0]) == columns

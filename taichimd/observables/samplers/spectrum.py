@@ -3,11 +3,11 @@
 Two rings hold e.W_i and v_i of the last samples, by entries: an entry is an atom of a group. Each sample adds
 e.W_i(0) . v_i(t) and, for negative times, v_i(0) . e.W_i(t) for each lag, group and direction of v. The sums
 are fixed-point (`fixed_point`): the order of atoms and threads changes no bit. A thread adds up a piece of
-the entries: neighbouring entries on a CPU, entries one stride apart on a GPU, so that neighbouring threads
-read neighbouring numbers.
+the entries of a system: neighbouring entries on a CPU, entries one stride apart on a GPU, so that
+neighbouring threads read neighbouring numbers.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from math import floor, log2
 from types import MappingProxyType
@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 
 from taichimd.core.arguments import ArrayField, Bundle, Number, kernel, types_of
 from taichimd.core.errors import AnalysisError
+from taichimd.core.host_copies import to_device
 from taichimd.core.memory import array, require
 from taichimd.core.runtime import backend, literals, ti
 from taichimd.core.saved import saved_array
 from taichimd.observables.samplers.fixed_point import DRAIN, LIMIT, PIECE, fixed
+from taichimd.observables.samplers.joint import Sample, Tenant
 from taichimd.program.across import WORK, Between
-from taichimd.program.totals import LABORATORY, Centre
 from taichimd.system.state import LEAST_INVERSE_MASS, Atoms, State
 
 LARGEST = 1024.0
@@ -35,7 +36,7 @@ PLUS, MINUS, CONVECTIVE = 0, 1, 2
 
 
 class Rings(Bundle):
-    """Entries, rings, and sums."""
+    """Entries, rings, and sums of several systems, whose groups are counted through."""
 
     sorted_of: Any = ArrayField("i32", "n", "place of each user's number")
     virial: Any = ArrayField("real", "9n", "3x3 virial of each atom, eV")
@@ -43,19 +44,19 @@ class Rings(Bundle):
     entries: Any = Number("i32", "atoms of groups")
     atom: Any = ArrayField("i32", "entries", "user's number of each")
     group_of: Any = ArrayField("i32", "entries", "group of each")
+    across_of: Any = ArrayField("i32", "entries", "number of the interface of each; -1: it is of none")
     n_groups: Any = Number("i32", "number of groups")
-    axis: Any = Number("i32", "of the heat current")
-    velocity: Any = Number("double_vec", "velocities count relative to this one")
+    axis: Any = ArrayField("i32", "groups", "of the heat current")
+    velocity: Any = ArrayField("f64", "3 groups", "velocities count relative to this one")
+    scale: Any = ArrayField("f64", "groups", "by which terms are multiplied")
+    limit: Any = ArrayField("f64", "groups", "largest scaled term")
     lags: Any = Number("i32", "slots of the rings")
     filled: Any = Number("i32", "slots that hold a sample, with the present one")
     slot: Any = Number("i32", "of the present sample")
     pieces: Any = Number("i32", "threads for each lag")
-    next_piece: Any = Number("i32", "first entry of a piece over its number")
-    next_entry: Any = Number("i32", "from entry to entry of a piece")
+    piece_of: Any = ArrayField("i32", "3 pieces", "first entry, end of its system, distance of entries")
     work: Any = ArrayField("f64", "lags 3 entries", "e.W of each slot, component and entry, eV")
     vel: Any = ArrayField("f64", "lags 3 entries", "velocities, angstrom per internal time")
-    scale: Any = Number("f64", "by which terms are multiplied")
-    limit: Any = Number("f64", "largest scaled term")
     sums: Any = ArrayField("i64", "3 lags groups 3", "PLUS, MINUS and CONVECTIVE")
     overflow: Any = ArrayField("i32", "1", "1 if a term was larger")
 
@@ -67,20 +68,21 @@ def _keeping(real: Any) -> Any:
     @kernel(types_of(real), atoms=Atoms.only("n", "vel", "inverse_mass"), of=Rings)
     def keep(atoms, of):
         for entry in range(of.entries):
-            i = of.sorted_of[of.atom[entry]]
-            v = ti.cast(atoms.vel[i], ti.f64) - of.velocity
+            i, g = of.sorted_of[of.atom[entry]], of.group_of[entry]
+            v = ti.cast(atoms.vel[i], ti.f64)
             at = 3 * of.slot * of.entries + entry
             along = ti.cast(0.0, ti.f64)
             for c in ti.static(range(3)):
-                of.work[at + c * of.entries] = ti.cast(of.virial[9 * i + 3 * of.axis + c], ti.f64)
+                v[c] -= of.velocity[3 * g + c]
+                of.work[at + c * of.entries] = ti.cast(of.virial[9 * i + 3 * of.axis[g] + c], ti.f64)
                 of.vel[at + c * of.entries] = v[c]
-                along += ti.select(of.axis == c, v[c], 0.0 * v[c])
+                along += ti.select(of.axis[g] == c, v[c], 0.0 * v[c])
             inverse = ti.max(ti.cast(atoms.inverse_mass[i], ti.f64), LEAST_INVERSE_MASS)
             carried = (ti.cast(of.energy[i], ti.f64) + v.dot(v) / (2 * inverse)) * along
-            total, bad = fixed(carried, of.scale, of.limit)
+            total, bad = fixed(carried, of.scale[g], of.limit[g])
             if bad > 0:
                 of.overflow[0] = 1
-            ti.atomic_add(of.sums[3 * (2 * of.lags * of.n_groups + of.group_of[entry])], total)
+            ti.atomic_add(of.sums[3 * (2 * of.lags * of.n_groups + g)], total)
 
     return keep
 
@@ -99,14 +101,15 @@ def _correlating(real: Any, piece: int) -> Any:
     @kernel(types_of(real), atoms=Atoms.only("n"), of=Rings)
     def correlate(atoms, of):
         for item in range(of.filled * of.pieces):
-            lag = item // of.pieces
-            first = item % of.pieces * of.next_piece
+            lag, own = item // of.pieces, 3 * (item % of.pieces)
+            first, end, step = of.piece_of[own], of.piece_of[own + 1], of.piece_of[own + 2]
             slot = (of.slot - lag + of.lags) % of.lags
             here = of.group_of[first]
+            scale, limit = of.scale[here], of.limit[here]
             plus, minus = ti.Vector.zero(ti.i64, 3), ti.Vector.zero(ti.i64, 3)
             for k in range(piece):
-                entry = first + k * of.next_entry
-                if entry < of.entries:
+                entry = first + k * step
+                if entry < end:
                     group = of.group_of[entry]
                     if group != here:
                         add(of, lag, here, plus, minus)
@@ -114,8 +117,8 @@ def _correlating(real: Any, piece: int) -> Any:
                     old, new = 3 * slot * of.entries + entry, 3 * of.slot * of.entries + entry
                     for c in ti.static(range(3)):
                         at = c * of.entries
-                        p, bad_p = fixed(of.work[old + at] * of.vel[new + at], of.scale, of.limit)
-                        m, bad_m = fixed(of.vel[old + at] * of.work[new + at], of.scale, of.limit)
+                        p, bad_p = fixed(of.work[old + at] * of.vel[new + at], scale, limit)
+                        m, bad_m = fixed(of.vel[old + at] * of.work[new + at], scale, limit)
                         plus[c] += p
                         minus[c] += m
                         if bad_p + bad_m > 0:
@@ -127,18 +130,18 @@ def _correlating(real: Any, piece: int) -> Any:
 
 @cache
 def _keeping_across(real: Any) -> Any:
-    """Kernel: put what drives heat through an interface in the place of virials, for some entries."""
+    """Kernel: put what drives heat through an interface in the place of virials, for its entries."""
 
     @kernel(
         types_of(real), atoms=Atoms.only("n"), of=Rings, across=WORK,
-        first=Number("i32", "where the atoms of the system begin"),
-        begin=Number("i32", "first of the entries"), end=Number("i32", "behind the last"),
+        interface=Number("i32", "number of the interface"),
     )  # fmt: skip
-    def keep_across(atoms, of, across, first, begin, end):
-        for entry in range(begin, end):
-            for c in ti.static(range(3)):
-                at = (3 * of.slot + c) * of.entries + entry
-                of.work[at] = across[3 * (first + of.atom[entry]) + c]
+    def keep_across(atoms, of, across, interface):
+        for entry in range(of.entries):
+            if of.across_of[entry] == interface:
+                for c in ti.static(range(3)):
+                    at = (3 * of.slot + c) * of.entries + entry
+                    of.work[at] = across[3 * of.atom[entry] + c]
 
     return keep_across
 
@@ -157,8 +160,128 @@ def cost(entries: int, lags: int) -> str:
     )
 
 
-class SpectrumSums:
-    """Correlations of some groups of atoms.
+class _Room:
+    """Rings and sums of several systems, which have taken the same number of samples."""
+
+    def __init__(self, each: Sequence["SpectrumSums"], numbers: Sequence[int], state: State) -> None:
+        self._each, self._waiting = each, 0
+        self._lags, self._taken = each[0].lags, each[0].taken
+        entries = [len(one.atoms) for one in each]
+        groups = [len(one.sizes) for one in each]
+        self._entry_ends, self._group_ends = np.cumsum(entries), np.cumsum(groups)
+        total, n_groups = sum(entries), sum(groups)
+        strided = backend() == "cuda"
+        self._piece = PIECE_ON_GPU if strided else PIECE
+        self._kernels = _keeping(state.real), _correlating(state.real, self._piece)
+        pieces = []
+        for end, own_entries in zip(self._entry_ends.tolist(), entries, strict=True):
+            count = -(-own_entries // self._piece)
+            step, next_piece = (count, 1) if strided else (1, self._piece)
+            firsts = end - own_entries + next_piece * np.arange(count)
+            pieces.append(np.stack([firsts, np.full(count, end), np.full(count, step)], axis=1))
+        works = {id(flow.work): flow for one in each for flow in one.between.values()}
+        self._flows = list(works.values())
+        across = [list(works).index(id(one.between[g].work)) if g in one.between else -1
+                  for one in each for g in range(len(one.sizes))]  # fmt: skip
+        sizes = np.concatenate([one.sizes for one in each])
+        self._arrays: dict[str, Any] = {
+            "entries": total, "n_groups": n_groups, "lags": self._lags, "pieces": sum(map(len, pieces)),
+            **each[0].rings(total),
+        }  # fmt: skip
+        own = {
+            "atom": np.concatenate(
+                [one.atoms + state.firsts[number] for one, number in zip(each, numbers, strict=True)]
+            ),
+            "group_of": np.repeat(np.arange(n_groups), sizes),
+            "across_of": np.repeat(across, sizes),
+            "axis": np.repeat([one.axis for one in each], groups),
+            "piece_of": np.concatenate(pieces).ravel(),
+            "overflow": np.zeros(1),
+        }
+        for name, values in own.items():
+            self._arrays[name] = ti.ndarray(ti.i32, len(values))
+            self._arrays[name].from_numpy(values.astype(np.int32))
+        for name in ("scale", "limit", "velocity"):
+            self._arrays[name] = ti.ndarray(ti.f64, (3 if name == "velocity" else 1) * n_groups)
+        self._velocities = np.zeros((n_groups, 3))
+        self._arrays["velocity"].fill(0.0)
+        for name in ("scale", "limit"):
+            self._arrays[name].from_numpy(np.repeat([getattr(one, name) for one in each], groups))
+        self._arrays["sums"] = ti.ndarray(ti.i64, 9 * self._lags * n_groups)
+        self._arrays["sums"].fill(0)
+        if any(one.kept for one in each):
+            for name in ("work", "vel"):
+                shape = self._lags, 3, total
+                ring = np.zeros(shape)
+                for one, own_part in zip(each, np.split(ring, self._entry_ends[:-1], axis=2), strict=True):
+                    own_part[...] = one.kept.get(name, 0.0)
+                self._arrays[name].from_numpy(ring.ravel())
+        for one in each:
+            one.kept = {}
+
+    def add(self, sample: Sample) -> None:
+        """Add a sample.
+
+        Raises:
+            AnalysisError: as `leave`.
+        """
+        state, energies, virials = sample.lent
+        groups = [len(one.sizes) for one in self._each]
+        velocities = np.repeat(np.array([one.velocity for one in sample.centres], float), groups, axis=0)
+        if not np.array_equal(velocities, self._velocities):
+            self._velocities = velocities
+            to_device(self._arrays["velocity"], velocities.ravel())
+        rings = Rings(
+            sorted_of=state.sorted_of, virial=virials, energy=energies,
+            filled=min(self._taken + 1, self._lags), slot=self._taken % self._lags, **self._arrays,
+        )  # fmt: skip
+        keep, correlate = self._kernels
+        with literals(ti.f64):
+            keep(state, rings)
+            for number, flow in enumerate(self._flows):
+                flow.update()
+                _keeping_across(state.real)(state, rings, flow.work, number)
+            correlate(state, rings)
+        self._taken += 1
+        for one in self._each:
+            one.taken = self._taken
+        self._waiting += 1
+        if self._waiting == DRAIN:
+            self.drain()
+
+    def drain(self) -> None:
+        """Bring the sums to the host.
+
+        Raises:
+            AnalysisError: a term was too large.
+        """
+        if self._arrays["overflow"].to_numpy()[0]:
+            raise AnalysisError(
+                f"a product of virial and velocity is above {LARGEST:g} eV Å per internal time, or not "
+                "finite: the run has diverged, or it is not a solid; try a shorter time step"
+            )
+        if self._waiting:
+            found = self._arrays["sums"].to_numpy().reshape(3, self._lags, -1, 3)
+            for one, own in zip(self._each, np.split(found, self._group_ends[:-1], axis=2), strict=True):
+                one.found = one.found + own
+            self._arrays["sums"].fill(0)
+        self._waiting = 0
+
+    def read_rings(self) -> None:
+        """Copy the rings to the host."""
+        for name in ("work", "vel"):
+            ring = self._arrays[name].to_numpy().reshape(self._lags, 3, -1)
+            for one, own in zip(self._each, np.split(ring, self._entry_ends[:-1], axis=2), strict=True):
+                one.kept[name] = own
+
+    def leave(self) -> None:
+        """Bring sums and rings to the host."""
+        self.drain()
+        self.read_rings()
+
+
+class SpectrumSums(Tenant[_Room]):
+    """Correlations of some groups of atoms of a system.
 
     Args:
         groups: atoms of each group, user's numbers; an atom may be in several.
@@ -169,6 +292,11 @@ class SpectrumSums:
 
     Raises:
         AnalysisError: more than 2^31 numbers.
+
+    Attributes:
+        axis, lags, between: as given. atoms: of all groups. sizes: of the groups.
+        limit, scale: of the sums; a sum over scale is in eV angstrom/internal time.
+        taken: samples. found: sums on the host. kept: rings on the host, if they are not on the device.
     """
 
     def __init__(
@@ -178,80 +306,64 @@ class SpectrumSums:
         lags: int,
         between: Mapping[int, Between] = MappingProxyType({}),
     ) -> None:
-        ends = np.cumsum([len(one) for one in groups]).tolist()
-        self._between = [(flow, ends[g] - len(groups[g]), ends[g]) for g, flow in between.items()]
-        atoms = np.concatenate(groups).astype(np.int32)
-        self._entries, self._lags, self._groups = len(atoms), lags, len(groups)
-        if 3 * lags * len(atoms) >= 2**31:
+        self.axis, self.lags, self.between = axis, lags, between
+        self.atoms, self.sizes = np.concatenate(groups), [len(one) for one in groups]
+        n = len(self.atoms)
+        if 3 * lags * n >= 2**31:
             raise AnalysisError(
-                f"a spectrum with {lags} lags of {len(atoms):,} atoms: more than 2^31 numbers; shorten the "
+                f"a spectrum with {lags} lags of {n:,} atoms: more than 2^31 numbers; shorten the "
                 "window (spectrum_window), or take fewer atoms (spectrum_of)"
             )
-        limit = float(LIMIT // (len(atoms) * DRAIN))
-        self._scale = 2.0 ** floor(log2(limit / LARGEST))
-        self._size = 9 * lags * len(groups)
-        what = f"the samples of a spectrum, {lags} lags of {len(atoms):,} atoms"
-        cure = "shorten the window (spectrum_window), or take fewer atoms (spectrum_of)"
-        size = memory(len(atoms), lags)
-        require(size, 3 * lags * len(atoms), what, cure)
-        self._rings = [array(ti.f64, 3 * lags * len(atoms), what, size, cure) for _ in range(2)]
-        self._sums, self._overflow = ti.ndarray(ti.i64, self._size), ti.ndarray(ti.i32, 1)
-        self._atom, self._group_of = ti.ndarray(ti.i32, len(atoms)), ti.ndarray(ti.i32, len(atoms))
-        self._atom.from_numpy(atoms)
-        self._group_of.from_numpy(
-            np.repeat(np.arange(len(groups)), [len(one) for one in groups]).astype(np.int32)
-        )
-        for one in (*self._rings, self._sums, self._overflow):
-            one.fill(0)
-        on_gpu = backend() == "cuda"
-        self._piece = PIECE_ON_GPU if on_gpu else PIECE
-        pieces = -(-len(atoms) // self._piece)
-        self._arrays = {
-            "pieces": pieces, "next_piece": 1 if on_gpu else self._piece,
-            "next_entry": pieces if on_gpu else 1, "entries": len(atoms), "atom": self._atom,
-            "group_of": self._group_of, "n_groups": len(groups),
-            "axis": axis, "lags": lags, "work": self._rings[0], "vel": self._rings[1], "scale": self._scale,
-            "limit": limit, "sums": self._sums, "overflow": self._overflow,
-        }  # fmt: skip
-        self.taken, self._waiting = 0, 0
-        self._found = np.zeros(self._size, object)
+        require(memory(n, lags), 3 * lags * n, *self._in_words(n))
+        self.limit = float(LIMIT // (n * DRAIN))
+        self.scale = 2.0 ** floor(log2(self.limit / LARGEST))
+        self.taken, self.kept = 0, dict[str, NDArray[np.float64]]()
+        self.found = self._nothing()
 
-    def sample(self, state: State, energies: Any, virials: Any, centre: Centre = LABORATORY) -> None:
-        """Add one sample, at equal time intervals; arguments as `Engine.observe` lends them.
+    def _nothing(self) -> NDArray[Any]:
+        return np.zeros((3, self.lags, len(self.sizes), 3), object)
+
+    def _in_words(self, entries: int) -> tuple[str, str]:
+        """What rings of so many entries are, and what helps if they do not fit."""
+        return (
+            f"the samples of a spectrum, {self.lags} lags of {entries:,} atoms",
+            "shorten the window (spectrum_window), or take fewer atoms (spectrum_of)",
+        )
+
+    def rings(self, entries: int) -> dict[str, Any]:
+        """Empty rings of so many entries.
 
         Raises:
-            AnalysisError: as `take`.
+            CapacityError: they do not fit the memory.
         """
-        rings = Rings(
-            sorted_of=state.sorted_of,
-            virial=virials,
-            energy=energies,
-            velocity=ti.Vector([float(x) for x in centre.velocity], dt=ti.f64),
-            filled=min(self.taken + 1, self._lags),
-            slot=self.taken % self._lags,
-            **self._arrays,
-        )
-        with literals(ti.f64):
-            _keeping(state.real)(state, rings)
-            for flow, begin, end in self._between:
-                flow.update()
-                _keeping_across(state.real)(state, rings, flow.work, flow.first, begin, end)
-            _correlating(state.real, self._piece)(state, rings)
-        self.taken += 1
-        self._waiting += 1
-        if self._waiting == DRAIN:
-            self._drain()
+        what, cure = self._in_words(entries)
+        size, numbers = memory(entries, self.lags), 3 * self.lags * entries
+        require(size, numbers, what, cure)
+        found = {name: array(ti.f64, numbers, what, size, cure) for name in ("work", "vel")}
+        for one in found.values():
+            one.fill(0.0)
+        return found
 
-    def _drain(self) -> None:
-        if self._overflow.to_numpy()[0]:
-            raise AnalysisError(
-                f"a product of virial and velocity is above {LARGEST:g} eV Å per internal time, or not "
-                "finite: the run has diverged, or it is not a solid; try a shorter time step"
-            )
-        if self._waiting:
-            self._found = self._found + self._sums.to_numpy()
-            self._sums.fill(0)
-        self._waiting = 0
+    @classmethod
+    def sample_all(cls, each: Sequence["SpectrumSums"], sample: Sample) -> None:
+        """Add one sample to each, at equal time intervals.
+
+        Raises:
+            AnalysisError: a term was too large.
+        """
+        parts: dict[tuple[int, ...], list[int]] = {}
+        entries = 0
+        for k, one in enumerate(each):
+            entries += len(one.atoms)
+            # Rings of one launch have the same slots, and no more numbers than an array.
+            parts.setdefault((one.lags, one.taken, 3 * one.lags * entries // 2**31), []).append(k)
+        for places in parts.values():
+            own, its = [each[k] for k in places], sample.of(places)
+
+            def room(own: Sequence[SpectrumSums] = own, its: Sample = its) -> _Room:
+                return _Room(own, its.numbers, its.lent.state)
+
+            cls.together(own, room).add(its)
 
     def take(self) -> NDArray[Any]:
         """(3, lags, groups, 3) whole numbers since the last call: PLUS, MINUS, CONVECTIVE; see `scale`.
@@ -259,25 +371,25 @@ class SpectrumSums:
         Raises:
             AnalysisError: a term was too large.
         """
-        self._drain()
-        found, self._found = self._found, np.zeros(self._size, object)
-        return found.reshape(3, self._lags, self._groups, 3)
-
-    @property
-    def scale(self) -> float:
-        """What `take` is to be divided by, for eV angstrom/internal time."""
-        return self._scale
+        if self.room is not None:
+            self.room.drain()
+        found, self.found = self.found, self._nothing()
+        return found
 
     def save(self) -> dict[str, NDArray[Any]]:
         """Rings (slots, entries, 3) and count; the sums are taken before."""
-        shape = self._lags, 3, self._entries
-        work, vel = (ring.to_numpy().reshape(shape).swapaxes(1, 2).ravel() for ring in self._rings)
+        if self.room is not None:
+            self.room.read_rings()
+        empty = np.zeros((self.lags, 3, len(self.atoms)))
+        work, vel = (self.kept.get(name, empty).swapaxes(1, 2).ravel() for name in ("work", "vel"))
+        if self.room is not None:
+            self.kept = {}
         return {"work": work, "vel": vel, "taken": np.array([self.taken])}
 
     def load(self, saved: dict[str, NDArray[Any]]) -> None:
         """Continue from what `save` gave."""
-        for name, ring in zip(("work", "vel"), self._rings, strict=True):
-            found = saved_array(saved, name, "f", 3 * self._lags * self._entries)
-            found = found.reshape(self._lags, self._entries, 3).swapaxes(1, 2)
-            ring.from_numpy(np.ascontiguousarray(found).ravel())
+        self.leave()
+        for name in ("work", "vel"):
+            found = saved_array(saved, name, "f", 3 * self.lags * len(self.atoms))
+            self.kept[name] = found.reshape(self.lags, len(self.atoms), 3).swapaxes(1, 2)
         self.taken = int(saved_array(saved, "taken", "i", 1)[0])

@@ -5,6 +5,7 @@ pieces up, exactly rounded, when the buffer is full. So a sample has the bits of
 whatever the spatial order, the thread count and (quadrants) the backend, and costs one kernel call.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ from numpy.typing import NDArray
 from taichimd.core.errors import AnalysisError
 from taichimd.core.runtime import ti
 from taichimd.core.saved import MISSING, saved_array
-from taichimd.program.totals import COLUMNS, LABORATORY, PIECE, Centre, column_sums, queue_sums
+from taichimd.observables.samplers.joint import Sample, Tenant
+from taichimd.program.totals import COLUMNS, LABORATORY, Sums
 from taichimd.system.state import State
 
 BUFFER = 2**19
@@ -22,54 +24,72 @@ MAX_SAMPLES = 1024
 """Samples that wait on the device at most."""
 
 
-class SumSeries:
-    """A time series of sums over n atoms.
+class _Room:
+    """Samples of several systems that wait on the device."""
+
+    def __init__(self, each: Sequence["SumSeries"], numbers: Sequence[int], state: State) -> None:
+        self._each, self._numbers, self.what = each, numbers, each[0].what
+        self._sums = Sums(state)
+        self._size = self._sums.pieces * COLUMNS[self.what]
+        self._capacity = max(1, min(MAX_SAMPLES, BUFFER // self._size))
+        self._buffer = ti.ndarray(ti.f64, self._capacity * self._size)
+        self._waiting = 0
+
+    def add(self, sample: Sample) -> None:
+        """Add a sample."""
+        state, energies, virials = sample.lent
+        centres = [LABORATORY] * len(state.sizes)
+        for number, centre in zip(sample.numbers, sample.centres, strict=True):
+            centres[number] = centre
+        first = self._waiting * self._size
+        self._sums.queue(state, self.what, energies, virials, self._buffer, first, centres)
+        self._waiting += 1
+        if self._waiting == self._capacity:
+            self.leave()
+
+    def leave(self) -> None:
+        """Bring the samples to the host."""
+        if not self._waiting:
+            return
+        shape = self._capacity, self._sums.pieces, COLUMNS[self.what]
+        for parts in self._buffer.to_numpy().reshape(shape)[: self._waiting]:
+            found = self._sums.of_pieces(parts, self._numbers)
+            for one, row in zip(self._each, found.tolist(), strict=True):
+                one.found.append(row)
+        self._waiting = 0
+
+
+class SumSeries(Tenant[_Room]):
+    """A time series of sums over the atoms of a system.
 
     Args:
         what: "heat": heat current, potential part x y z, kinetic part x y z (eV angstrom / internal time),
             and kinetic energy (eV). "stress": -volume * stress with its kinetic part, xx yy zz yz xz xy, and
             kinetic energy (eV).
-        n: number of atoms.
 
     Raises:
         AnalysisError: another word.
+
+    Attributes:
+        what: as given. columns: numbers of a sample. found: rows on the host.
     """
 
-    def __init__(self, what: str, n: int) -> None:
+    def __init__(self, what: str) -> None:
         if what not in ("heat", "stress"):
             raise AnalysisError(f"no sums over atoms are called {what!r}; expected heat or stress")
-        self._what, self.columns = what, COLUMNS[what]
-        self._pieces = -(-n // PIECE)
-        self._size = self._pieces * self.columns
-        self._capacity = max(1, min(MAX_SAMPLES, BUFFER // self._size))
-        self._buffer: Any = None
-        self._waiting = 0
-        self._rows: list[list[float]] = []
+        self.what, self.columns = what, COLUMNS[what]
+        self.found: list[list[float]] = []
 
-    def __len__(self) -> int:
-        return len(self._rows) + self._waiting
-
-    def sample(self, state: State, energies: Any, virials: Any, centre: Centre = LABORATORY) -> None:
-        """Add one sample, from what `Engine.observe` lends; velocities count relative to the centre's."""
-        if self._buffer is None:
-            self._buffer = ti.ndarray(ti.f64, self._capacity * self._size)
-        first = self._waiting * self._size
-        queue_sums(state, energies, virials, self._what, self._buffer, first, centre.velocity)
-        self._waiting += 1
-        if self._waiting == self._capacity:
-            self._drain()
-
-    def _drain(self) -> None:
-        if not self._waiting:
-            return
-        parts = self._buffer.to_numpy().reshape(self._capacity, self._pieces, self.columns)[: self._waiting]
-        self._rows += map(column_sums, parts)
-        self._waiting = 0
+    @classmethod
+    def sample_all(cls, each: Sequence["SumSeries"], sample: Sample) -> None:
+        """Add one sample to each; velocities count relative to the centre's."""
+        cls.together(each, lambda: _Room(each, sample.numbers, sample.lent.state)).add(sample)
 
     def rows(self) -> NDArray[np.float64]:
         """(samples, columns) so far."""
-        self._drain()
-        return np.array(self._rows).reshape(-1, self.columns)
+        if self.room is not None:
+            self.room.leave()
+        return np.array(self.found).reshape(-1, self.columns)
 
     def save(self) -> dict[str, NDArray[Any]]:
         """What a checkpoint must keep."""
@@ -84,4 +104,5 @@ class SumSeries:
         shape = np.shape(saved.get("rows", MISSING))
         if len(shape) != 2 or shape[1] != self.columns:
             raise AnalysisError(f"saved sums have the shape {shape}, expected (n, {self.columns})")
-        self._rows, self._waiting = saved_array(saved, "rows", "f", None, self.columns).tolist(), 0
+        self.leave()
+        self.found = saved_array(saved, "rows", "f", None, self.columns).tolist()
