@@ -274,7 +274,7 @@ class Simulations(NotCopied, Sequence[Simulation]):
         of_each, named, told = baths_of_each(systems, others, groups, fixed)
         potential = load_forcefield(forcefield)
         potential.check_bounded()
-        how = {"backend": backend, "precision": precision, "decomposition": decomposition}
+        how: dict[str, Any] = {"backend": backend, "precision": precision, "decomposition": decomposition}
         batch = Batch(
             systems, potential, ensembles=[one.ensemble for one in given], fixed=fixed, acting=of_each, **how
         )
@@ -290,10 +290,10 @@ class Simulations(NotCopied, Sequence[Simulation]):
             warnings.warn(printable(remark), TaichimdWarning, stacklevel=3)
         self.timestep = self._each[0].timestep
         of_all = [item for own in exchanges for item in own]
-        for number, (one, atoms, own) in enumerate(zip(self._each, systems, exchanges, strict=True)):
-            one._exchanges, one._exchanges_of_batch = own, of_all
+        for number, (one, atoms, asked) in enumerate(zip(self._each, systems, exchanges, strict=True)):
+            one._exchanges, one._exchanges_of_batch = asked, of_all
             with errors_name(called(number)):
-                check_exchange(own, atoms, potential, self.timestep)
+                check_exchange(asked, atoms, potential, self.timestep)
         self._stepper: Any = batch
         if of_all:
             self._stepper = ExchangingSystems(batch, self._each, exchanges, how, [None] * len(exchanges))

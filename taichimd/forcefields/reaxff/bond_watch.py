@@ -60,7 +60,7 @@ def _row_functions(backend: str) -> tuple[Any, Any]:
     place, _ = bond_functions(backend)
 
     @ti.func
-    def other(i, s, first, ident: ti.template(), shift_bits, bonds: ti.template()):
+    def other(i, s, first, ident: ti.template(), shift_bits, bonds: ti.template()):  # type: ignore[valid-type]
         j = FAR
         if s < bonds.count[i]:
             t = place(i, s, ident.shape[0], bonds.width)
@@ -68,7 +68,7 @@ def _row_functions(backend: str) -> tuple[Any, Any]:
         return j
 
     @ti.func
-    def order_of(i, s, n, bonds: ti.template()):
+    def order_of(i, s, n, bonds: ti.template()):  # type: ignore[valid-type]
         return bonds.half[H.BO * bonds.places + place(i, s, n, bonds.width)]
 
     return other, order_of
