@@ -47,7 +47,7 @@ def written(style, folder):
 
 
 def structures():
-    """Crystal hot, disordered and triclinic, cluster, dimers inside and beyond the table, dense liquid."""
+    """Crystal hot, disordered and triclinic, cluster, liquids, dimers inside and beyond the table."""
     rng = np.random.default_rng(3)
 
     def mixed(atoms, amplitude=0.12):
@@ -61,7 +61,8 @@ def structures():
     cluster = mixed(Atoms("Cu12", np.array(list(np.ndindex(2, 2, 3))) * 2.4))
     dimers = [Atoms("CuNi", [(0, 0, 0), (x, 0.3, 0.2)]) for x in (0.01, 2.3, 4.99)]
     dense = mixed(bulk("Cu", a=2.3, cubic=True).repeat((2, 1, 1)))
-    return {"crystal": crystal, "skewed": skewed, "cluster": cluster, "dense": dense} | {
+    liquid = mixed(bulk("Cu", a=3.8, cubic=True).repeat((2, 1, 1)), 0.3)
+    return {"crystal": crystal, "skewed": skewed, "cluster": cluster, "dense": dense, "liquid": liquid} | {
         f"dimer {k}": atoms for k, atoms in enumerate(dimers)
     }
 

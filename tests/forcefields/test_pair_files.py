@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 from ase import Atoms
+from ase.build import make_supercell
 
 from taichimd import buckingham, morse, table, zbl
 from taichimd.core.errors import MissingParameterError, ParameterFileError, SettingsError
@@ -33,10 +34,27 @@ LAMMPS = {
 """Rows of a `.pair` file, cutoff and inner distance, LAMMPS's style, pair_modify."""
 
 
-def cluster():
+def structures():
+    """Crystal hot and triclinic, dense liquid, cluster, dimers inside and outside the cutoff."""
     rng = np.random.default_rng(2)
-    corners = np.array(list(np.ndindex(2, 2, 3))) * 1.9
-    return Atoms("SiO2" * 4, corners + 0.2 * rng.standard_normal((12, 3)))
+
+    def displaced(atoms, by=0.2):
+        atoms.positions += by * rng.standard_normal((len(atoms), 3))
+        return atoms
+
+    lattice = Atoms("SiO2", [(0, 0, 0), (1.9, 0, 0), (3.8, 0, 0)], cell=[5.7, 1.9, 1.9], pbc=True)
+    cluster = lattice.repeat((1, 2, 2))
+    cluster.pbc = False
+    return {
+        "crystal": displaced(lattice.repeat((1, 3, 3))),
+        "triclinic": displaced(make_supercell(lattice, [[1, 1, 0], [0, 3, 1], [0, 0, 3]])),
+        "dense": displaced(
+            Atoms("SiO2" * 4, 1.5 * np.array(list(np.ndindex(2, 2, 3))), cell=[3, 3, 4.5], pbc=1), 0.1
+        ),
+        "cluster": displaced(cluster),
+        "dimer inside": Atoms("SiO", [(0, 0, 0), (1.6, 0.4, 0.3)]),
+        "dimer outside": Atoms("SiO", [(0, 0, 0), (4.9, 1.0, 0.9)]),
+    }
 
 
 def written(folder, text, name="x.pair"):
@@ -55,12 +73,13 @@ def test_forms_and_ends_agree_with_lammps(name, tmp_path):
     forcefield = load_forcefield(written(tmp_path, f"form {form}\ntruncation {end}\n{lines}"))
     types = {"O O": "1 1", "Si O": "1 2", "Si Si": "2 2"}
     coefficients = [f"{types[pair]} {numbers}" for pair, numbers in OF_LAMMPS.get(form, rows).items()]
-    atoms = cluster()
-    ours = Engine(atoms, forcefield, backend="cpu").evaluate()
-    theirs = lammps_evaluate(atoms, style, coefficients, pair_modify=modify)
-    largest = max(1.0, np.abs(theirs.forces).max())
-    assert ours.energy == pytest.approx(theirs.energy, rel=1e-10)
-    np.testing.assert_allclose(ours.forces, theirs.forces, rtol=0, atol=1e-10 * largest)
+    for what, atoms in structures().items():
+        ours = Engine(atoms, forcefield, backend="cpu").evaluate()
+        theirs = lammps_evaluate(atoms, style, coefficients, pair_modify=modify)
+        largest = max(1.0, np.abs(theirs.forces).max())
+        assert (ours.energy != 0.0) == (what != "dimer outside")
+        assert ours.energy == pytest.approx(theirs.energy, rel=1e-10, abs=1e-13), what
+        np.testing.assert_allclose(ours.forces, theirs.forces, rtol=0, atol=1e-10 * largest, err_msg=what)
 
 
 @pytest.mark.long

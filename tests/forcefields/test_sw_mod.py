@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from ase import Atoms
+from ase.build import make_supercell
 
 from taichimd.forcefields.load import load_forcefield
 from taichimd.forcefields.sw_mod import StillingerWeberMod
@@ -28,18 +29,38 @@ def written(folder):
 
 def right_angles():
     """Atoms on a cubic lattice: cosines near 0, where C is 1, and near -1, where C is 0."""
-    x = np.array(list(np.ndindex(3, 2, 2))) * 2.75
-    return Atoms("SiC" * 6, x + 0.02 * np.random.default_rng(1).standard_normal(x.shape))
+    rng = np.random.default_rng(1)
+
+    def displaced(atoms, a, by=0.01):
+        atoms.set_cell(atoms.cell * a, scale_atoms=True)
+        atoms.positions += by * rng.standard_normal((len(atoms), 3))
+        return atoms
+
+    lattice = Atoms("SiC", [(0, 0, 0), (1, 0, 0)], cell=[2, 1, 1], pbc=True)
+    cluster = lattice.repeat((2, 2, 2))
+    cluster.pbc = False
+    return {
+        "crystal": displaced(lattice.repeat((2, 4, 4)), 2.75),
+        "wide": displaced(lattice.repeat((2, 4, 4)), 2.95),
+        "triclinic": displaced(make_supercell(lattice, [[2, 1, 0], [0, 4, 1], [0, 0, 4]]), 2.75),
+        "dense": displaced(lattice.repeat((2, 4, 4)), 2.69, 0.003),
+        "cluster": displaced(cluster, 2.75, 0.02),
+        "dimer inside": Atoms("SiC", [(0, 0, 0), (1.9, 0.4, 0.3)]),
+        "dimer outside": Atoms("SiC", [(0, 0, 0), (3.7, 0.4, 0.9)]),
+    }
 
 
 @pytest.mark.long
 @pytest.mark.lammps
 def test_it_agrees_with_lammps_where_its_forces_are_a_gradient(tmp_path):
-    path, atoms = written(tmp_path), right_angles()
-    ours = Engine(atoms, load_forcefield(path), backend="cpu").evaluate()
-    theirs = lammps_evaluate(atoms, "sw/mod", (f"* * {path} {{elements}}",))
-    assert ours.energy == pytest.approx(theirs.energy, rel=1e-10)
-    np.testing.assert_allclose(ours.forces, theirs.forces, rtol=0, atol=1e-9)
+    path = written(tmp_path)
+    forcefield = load_forcefield(path)
+    for name, atoms in right_angles().items():
+        ours = Engine(atoms, forcefield, backend="cpu").evaluate()
+        theirs = lammps_evaluate(atoms, "sw/mod", (f"* * {path} {{elements}}",))
+        assert (ours.energy != 0.0) == (name != "dimer outside")
+        assert ours.energy == pytest.approx(theirs.energy, rel=1e-10, abs=1e-13), name
+        np.testing.assert_allclose(ours.forces, theirs.forces, rtol=0, atol=1e-9, err_msg=name)
 
 
 @pytest.mark.long

@@ -44,7 +44,7 @@ def written(style, folder, elements=("Si", "C")):
 
 
 def structures(scale=1.0):
-    """Crystal hot, alloy triclinic, cluster, dimer, dense random."""
+    """Crystal hot, alloy triclinic, cluster, dimers inside and outside the cutoff, dense random."""
     rng = np.random.default_rng(8)
     crystal = bulk("Si", "diamond", a=5.4 * scale, cubic=True)
     crystal.symbols[:] = rng.choice(["Si", "C"], 8)
@@ -55,7 +55,8 @@ def structures(scale=1.0):
     cluster = Atoms("SiC2SiC", [(0, 0, 0), (2.3, 0.1, 0), (-0.6, 2.2, 0.2), (0.4, -0.7, 2.25), (1.9, 2, 0.9)])
     cluster.positions *= scale
     dense = Atoms("SiC" * 4, rng.uniform(0, 5.2, (8, 3)), cell=[5.2] * 3, pbc=True)
-    return [crystal, skewed, cluster, Atoms("SiC", [(0, 0, 0), (1.9, 0.4, 0.3)]), dense]
+    dimers = [Atoms("SiC", [(0, 0, 0), (x, 0.4, 0.3)]) for x in (1.9, 3.7)]
+    return [crystal, skewed, cluster, *dimers, dense]
 
 
 @pytest.mark.lammps
@@ -66,7 +67,7 @@ def test_every_column_agrees_with_lammps(style, tmp_path):
     for atoms in structures():
         ours = Engine(atoms, forcefield, backend="cpu").evaluate()
         theirs = lammps_evaluate(atoms, style, (f'* * "{path}" {{elements}}',))
-        assert ours.energy == pytest.approx(theirs.energy, rel=1e-10)
+        assert ours.energy == pytest.approx(theirs.energy, rel=1e-10, abs=1e-13)
         largest = max(1.0, np.abs(theirs.forces).max())
         np.testing.assert_allclose(ours.forces, theirs.forces, rtol=0, atol=1e-10 * largest)
         virial = ours.virials.sum(axis=0)
