@@ -104,11 +104,15 @@ class Passes:
     Attributes:
         passes: in their order.
         arrays: names of the numbers. state: those that belong to the atom from step to step.
+        local: whether they are a sum over neighbours, an energy of it, and energies of pairs, and the sum and
+            the energies of pairs know distances and parameters alone. Then the move of an atom changes what
+            belongs to it and its neighbours.
     """
 
     passes: tuple[Pass, ...]
     arrays: tuple[str, ...]
     state: tuple[str, ...] = ()
+    local: bool = False
 
 
 @dataclass(frozen=True)

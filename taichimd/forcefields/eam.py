@@ -75,7 +75,7 @@ def forces_of_one_element(r, p, mine, theirs):
 
 
 def _program(last: Pass, ordered: tuple[str, ...]) -> ManyBody:
-    return ManyBody(
+    made = ManyBody(
         "embedded atoms",
         [density, embedding, last],
         arrays=("density", "slope"),
@@ -85,6 +85,8 @@ def _program(last: Pass, ordered: tuple[str, ...]) -> ManyBody:
         ordered=ordered,
         reference="M. S. Daw, M. I. Baskes, Phys. Rev. B 29, 6443 (1984), doi:10.1103/PhysRevB.29.6443",
     )
+    made.program = replace(made.program, local=True)
+    return made
 
 
 EAM = _program(forces, ("density",))

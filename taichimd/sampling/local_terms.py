@@ -17,7 +17,8 @@ class Local:
     """A term whose change is known, as kernels are compiled for it.
 
     Attributes:
-        pair: a pair term; else None. triple: function of a triple's energy; else None.
+        pair: a pair term; else None. triple: function of a triple's energy; else None. passes: embedded
+            atoms; else None.
         everywhere: whether all triples count, whatever their sides (`move_batch`); then `triple` is a
             `TripletFunction`.
     """
@@ -25,6 +26,12 @@ class Local:
     pair: Compiled | None = None
     triple: Any = None
     everywhere: bool = False
+    passes: Compiled | None = None
+
+    @property
+    def reach(self) -> int:
+        """Cutoffs beyond which the moves of two atoms do not know of each other."""
+        return 2 if self.passes else 1
 
 
 def locals_of(bounds: tuple[Bound, ...]) -> tuple[Local, ...] | None:
@@ -38,6 +45,11 @@ def locals_of(bounds: tuple[Bound, ...]) -> tuple[Local, ...] | None:
             found.append(Local(triple=function, everywhere=everywhere))
         elif terms.pair is not None and not (terms.many_body or terms.passes or terms.queued):
             found.append(Local(pair=terms.pair))
+        elif terms.passes is not None and terms.passes.function.local:
+            found.append(Local(passes=terms.passes))
         else:
             return None
+    # Moves in batches need the change of each pair alone.
+    if any(one.everywhere for one in found) and any(one.passes for one in found):
+        return None
     return tuple(found)

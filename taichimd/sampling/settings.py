@@ -55,7 +55,7 @@ class MCSettings(Settings):
     moves: Literal["all", "single"] | None = setting(
         None,
         "Trial moves of all atoms together (all) or of one atom (single); default single if the move of one "
-        "atom needs no full evaluation: pairs and Axilrod-Teller, in a cell wider than the cutoff",
+        "atom needs no full evaluation: pairs, EAM files and Axilrod-Teller, in a cell wider than the cutoff",
     )
     move: types.Angstrom | None = setting(
         None,

@@ -13,6 +13,7 @@ from taichimd.sampling.block_moves import block_triples, of_block, open_room
 from taichimd.sampling.block_room import BLOCK, Room, in_blocks, threads_of_cell
 from taichimd.sampling.board_kernels import LAYOUT, SIZE, TURNS, Board, Colour, corner_of
 from taichimd.sampling.local_energy import change_function
+from taichimd.sampling.local_passes import embedded_change
 from taichimd.sampling.local_terms import OTHER_CELLS, Local
 from taichimd.sampling.proposals import trial_move
 from taichimd.sampling.trials import SINGLE_MOVES, SWEEP
@@ -42,13 +43,15 @@ def single_moves(terms: tuple[Local, ...], n_kinds: int, real: Any, term: Any, b
     for one in terms:
         if shared and one.triple:
             changes.append(block_triples(one, n_kinds, real, layout))
+        elif one.passes:
+            changes.append(embedded_change(one.passes, n_kinds, real, term, layout))
         else:
             changes.append(change_function(one, n_kinds, real, term, layout, OTHER_CELLS))
     triples = [bool(one.triple) for one in terms]
     rows = tuple(NearRows.only("width", "count", "entries") for _ in terms)
     # Of triples: squares of the cutoff and of the product's cube, then strengths.
     tables = tuple(
-        ArrayField("term" if one.pair else "f64", "numbers", "parameters of a term") for one in terms
+        ArrayField("f64" if one.triple else "term", "numbers", "parameters of a term") for one in terms
     )
     taken = Atoms.only("n", "pos", "inverse_mass", "ident", "kind")
     places = Board.only("grid", "layout", "cell_of", "members", "starts", "gain", "accepted")

@@ -40,7 +40,7 @@ class SingleMoves:
         self._device, self._terms, self._systems, self._backend = device, terms, len(state.sizes), backend
         self._sequence = InSequence(device, terms, n_kinds, backend) if np.isinf(cutoff) else None
         if self._sequence is None:
-            self._boards = Boards(state, cutoff)
+            self._boards = Boards(state, cutoff * max(one.reach for one in terms))
             self._shared, self._room, self._most_groups = in_blocks(terms, backend), Room(0), 0
             self._kernel = single_moves(terms, n_kinds, state.real, state.term, backend)
         self._tables = tuple(

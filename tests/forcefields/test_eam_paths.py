@@ -19,6 +19,7 @@ from taichimd.ensembles.registry import Langevin, MartynaTobiasKlein
 from taichimd.forcefields.load import load_forcefield
 from taichimd.io.checkpoint import read_checkpoint
 from taichimd.program.engine import Engine
+from taichimd.sampling.best_moves import best_moves
 from taichimd.sampling.chain import MonteCarlo
 from tests.support.eam_files import COPPER, NICKEL, Layout, alloy, funcfl
 from tests.support.whole_path import (
@@ -167,9 +168,19 @@ def test_tuples_do_not_change_it_and_a_note_says_so(eam):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("kind", "pressure"), [("single", None), ("all", 0.5)])
-def test_energies_of_monte_carlo_are_those_of_full_evaluations(eam, kind, pressure):
-    atoms = alloy(2, (2, 1, 1))
+@pytest.mark.parametrize(
+    ("repeat", "kind", "pressure"),
+    [
+        ((2, 1, 1), "single", None),
+        ((2, 1, 1), "all", 0.5),
+        ((2, 2, 2), "single", 0.5),
+        ((6, 2, 2), "single", None),
+    ],
+)
+def test_energies_of_monte_carlo_are_those_of_full_evaluations(eam, repeat, kind, pressure):
+    """Full evaluations in a narrow cell; local changes with images of a neighbour, and in several cells."""
+    atoms = alloy(2, repeat)
+    assert best_moves(eam, atoms, None)[0] == ("all" if repeat == (2, 1, 1) else "single")
     chain = MonteCarlo(atoms, eam, temperature=900.0, kind=kind, pressure=pressure, backend="cpu", seed=4)
     energies = []
     for _ in range(4):

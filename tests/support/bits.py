@@ -111,12 +111,16 @@ def sum_of_three():
 
 
 def eam():
-    """32 atoms of an alloy with an EAM file of Finnis-Sinclair form, 60 steps of 2 fs in a barostat."""
+    """32 atoms of an alloy with an EAM file of Finnis-Sinclair form, 60 steps of 2 fs in a barostat.
+
+    Then moves of single atoms.
+    """
     import tempfile
 
     from eam_files import Layout, alloy
 
     from taichimd.ensembles.registry import StochasticCellRescaling
+    from taichimd.sampling.chain import MonteCarlo
 
     with tempfile.TemporaryDirectory() as folder:
         path = Layout(finnis_sinclair=True).write(Path(folder) / "x.eam.fs")
@@ -128,6 +132,8 @@ def eam():
     engine.advance(60, 2.0 * units.fs)
     now = engine.evaluate()
     beyond = np.array([engine.statistics().get("beyond_tables", 0)])
+    chain = MonteCarlo(alloy(), forcefield, temperature=900.0, kind="single", backend="cpu", seed=4)
+    chain.advance(4)
     return [
         engine.positions(),
         engine.velocities(),
@@ -136,6 +142,8 @@ def eam():
         now.virials,
         engine.cell,
         beyond,
+        chain.positions(),
+        np.array([chain.energy, chain.moves.accepted]),
     ]
 
 
