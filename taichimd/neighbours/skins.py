@@ -31,6 +31,8 @@ BOTH_IN_WARPS = Costs(1.0, 0.28, 1.0)
 within."""
 BOND = Costs(0.1, 0.2, 3.0)
 """Bond-order terms, on which a cut waits less: their near list holds bonds only."""
+PASSES = Costs(1.0, 0.3, 1.2)
+"""Terms of passes on a GPU, whose loops take some three times as long as the loop of a pair term."""
 QUEUED = Costs(0.15, 0.1, 0.6)
 """Terms with kernels of their own, such as ReaxFF, whose step costs as much as a build: of its loops the cut
 of the matrix alone reads the near list."""
@@ -60,6 +62,7 @@ class Skins:
         bonds: whether the three-body term is a bond order, of so many atoms that work counts, not waiting.
         fixed: the user's outer skin, or None.
         queued: whether terms have kernels of their own, beside which lists cost little.
+        passes: whether a GPU does terms of passes.
         idle_cut, idle_build: steps' worth of time that a cut and a build cost besides the work: the rest of a
             batch, the host.
     """
@@ -74,6 +77,7 @@ class Skins:
     warps: bool = False
     bonds: bool = False
     queued: bool = False
+    passes: bool = False
 
     def __post_init__(self) -> None:
         self._most_outer = (MAX_OUTER_OF_QUEUED if self.queued else MAX_OUTER) * self.cutoff
@@ -136,7 +140,8 @@ class Skins:
         """Return the estimated cost of a step, if lists outdate as fast as the last ones."""
         both = BOTH_IN_WARPS if self.warps else BOTH
         of_body = BOND if self.bonds else BODY
-        costs = QUEUED if self.queued else both if self.both else of_body if self.many_body else PAIR
+        of_pairs = PASSES if self.passes else PAIR
+        costs = QUEUED if self.queued else both if self.both else of_body if self.many_body else of_pairs
         covered = _volume(outer / self.cutoff)
         cost = 1.0 + costs.loop * (_volume(inner / self.cutoff) - 1.0)
         if not self.near_list:

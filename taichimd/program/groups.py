@@ -108,12 +108,14 @@ class Choice:
         short = any(bound.terms.short_body for bound in self.bounds)
         bonds = any(bound.terms.bond_order for bound in self.bounds)
         queued = any(bound.terms.queued for bound in self.bounds)
+        passes = on_cuda and any(bound.terms.passes for bound in self.bounds)
         if queued:
             idle = (0.0, 0.2)
         near_list = groups[0].near_list
         skins = Skins(
             self.cutoff, self.many_body, near_list, self.skin, small * idle[0], small * idle[1],
             both=short, warps=on_cuda, bonds=bonds and small < 1.0, queued=queued,
+            passes=passes,
         )  # fmt: skip
         straight = variant.loops or unroll == 1
         near = [
