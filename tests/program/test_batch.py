@@ -50,7 +50,7 @@ def lent(one):
     found = []
 
     def take(state, energy, virial):
-        found.extend([Sums(state).of("stress", energy, virial)[0, :6], state.get("pos").ravel()])
+        found.extend([Sums(state).of(state, "stress", energy, virial)[0, :6], state.get("pos").ravel()])
         found.append(state.kind.to_numpy()[state.sorted_of.to_numpy()])
 
     one.observe(take)

@@ -79,6 +79,7 @@ class FakeEngine:
         self, atoms, forcefield, *, backend="auto", precision="float64", skin=None, ensemble=None,
         decomposition="auto", fixed=None, acting=None,
     ):  # fmt: skip
+        self.acting = list(acting or [])
         self.forcefield, self.precision, self.ensemble = forcefield, precision, ensemble or NVE()
         self.moves_centre = self.ensemble.moves_centre
         self.fixed = self.held = self.still = fixed if fixed is not None and fixed.any() else None
