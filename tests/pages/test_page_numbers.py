@@ -104,8 +104,22 @@ def embedded(atoms, case, file="eam"):
     return f"{1000 * row['ms_per_step']['taichimd']:.0f}"
 
 
+def integral_until(column, end):
+    """Mean of the integral of an interface of silicon and germanium from 1 ps on, or of its error."""
+    times, values = (
+        np.array(of(SIGE, "equilibrium", key)) for key in ("integral_time_ps", f"{column}_MW_per_m2K")
+    )
+    return values[(times >= 1.0) & (times <= end)].mean()
+
+
+def started(case, cache):
+    """Seconds from Enter to the last file of a run on a GPU, with kernels in the cache or without."""
+    (row,) = (row for row in of("starting_h200", "results") if row["case"] == case)
+    return f"{row[cache]['wall_s']:.0f} s"
+
+
 def written(frames, key):
-    return f"{of('output_h100', 'runs', frames, key):.2f}"
+    return f"{of('output_h200', 'runs', frames, key):.2f}"
 
 
 PHYSICS, CONDUCTIVITY = "docs/measurements/physics.md", "docs/measurements/conductivity.md"
@@ -224,8 +238,30 @@ NUMBERS = [
     ),
     (
         CONDUCTIVITY,
-        "| equilibrium, without",
-        lambda: with_error(*of(SIGE, "equilibrium", "G_without_exchange"), 0),
+        "| equilibrium, integral between 1 and 4.5 ps",
+        lambda: with_error(integral_until("integral", 4.5), integral_until("integral_error", 4.5), 0),
+    ),
+    (CONDUCTIVITY, "| 50 |", lambda: with_error(*of("heat_silicon_long", "lengths", 0, "kappa_W_per_mK"), 2)),
+    (
+        CONDUCTIVITY,
+        "| 100 |",
+        lambda: with_error(*of("heat_silicon_long", "lengths", 1, "kappa_W_per_mK"), 1),
+    ),
+    (
+        CONDUCTIVITY,
+        "| 200 |",
+        lambda: with_error(*of("heat_silicon_long", "lengths", 2, "kappa_W_per_mK"), 1),
+    ),
+    (CONDUCTIVITY, "| infinite", lambda: with_error(*of("heat_silicon_long", "kappa_W_per_mK"), 0)),
+    (
+        CONDUCTIVITY,
+        "| HNEMD of a larger cell along x, y and z",
+        lambda: with_error(*of("heat_silicon_large", "kappa_W_per_mK"), 1),
+    ),
+    (
+        CONDUCTIVITY,
+        "| HNEMD along x, y and z at 300 K",
+        lambda: with_error(*of("heat_silicon_300", "kappa_W_per_mK"), 1),
     ),
     (CONDUCTIVITY, "| expected in", lambda: f"{of(SIGE, 'expected_in_equilibrium_MW_per_m2K'):.0f}"),
     (NEMD, "| NEMD, heat of the baths", lambda: at_interface("nemd", "G_of_jump", 0)),
@@ -237,6 +273,12 @@ NUMBERS = [
     ),
     (NEMD, "| expected in", lambda: f"{of(ARGON_INTERFACE, 'expected_in_equilibrium_MW_per_m2K'):.1f}"),
     ("docs/spectra.md", "| the same", lambda: f"{of('heat_flow', 'conductance_of_current_MW_per_m2K'):.1f}"),
+    (
+        "docs/howto/gpu.md",
+        "| Tersoff |",
+        lambda: f"{started('tersoff', 'cold')}; again {started('tersoff', 'warm')}",
+    ),
+    ("docs/howto/gpu.md", "| pairs | 8", lambda: f"{started('lj', 'cold')}; again {started('lj', 'warm')}"),
     (PHONONS, "| Stillinger-Weber", lambda: phonon("Stillinger-Weber", "gamma_THz")),
     (PHONONS, "| Tersoff 1988", lambda: phonon("Tersoff 1988", "ta_x_THz")),
     (PHONONS, "| Tersoff 1988", lambda: phonon("Tersoff 1988", "lo_x_THz")),
@@ -301,7 +343,7 @@ def test_the_page_of_drives_has_the_numbers_of_the_result():
 
 
 def test_costs_of_groups_are_those_of_the_result():
-    page, file = "docs/ensembles/groups.md", ROOT / "validation/results/group_cost_h100.json"
+    page, file = "docs/ensembles/groups.md", ROOT / "validation/results/group_cost_h200.json"
     if not file.exists():
         assert "## Cost" not in text_of(page)
         return

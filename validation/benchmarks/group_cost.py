@@ -1,7 +1,7 @@
 """What do baths of groups, forces and walls cost beside one bath, or nothing?
 
     TAICHIMD_RUNTIME=quadrants python -m validation.benchmarks.group_cost --backend cuda \
-        --atoms 8000 512000 --out validation/results/group_cost_h100.json
+        --atoms 8000 512000 --out validation/results/group_cost_h200.json
 
 Slabs of Tersoff silicon. First each case compiles in a process of its own, all at a time, and the kernels are
 kept. Then all cases of a size are simulations of one process, which take turns: in each of `--rounds` each

@@ -2,7 +2,7 @@
 
     TAICHIMD_RUNTIME=quadrants python -m validation.benchmarks.output
     TAICHIMD_RUNTIME=quadrants python -m validation.benchmarks.output --backend cuda --cells 20 \
-        --steps 20000 --out validation/results/output_h100.json
+        --steps 20000 --out validation/results/output_h200.json
 
 Runs of Stillinger-Weber silicon through the command line, each in a process of its own, with kernels in the
 cache: default settings, frames every 100 steps as text and in binary, no frames. `start` is the time before
