@@ -520,10 +520,14 @@ def test_files_of_lammps_are_compared_as_the_result_says():
 
 
 def test_properties_of_metals_are_those_of_the_result():
-    _, *rows = rows_between("docs/forcefields/eam.md", "## Properties of crystals", "Conclusion: the files")
+    _, *rows = rows_between("docs/forcefields/eam.md", "## Properties of crystals", "The error is")
     digits = {"a_A": 4, "energy_eV": 4, "stacking_fault_mJ_per_m2": 1}
     assert [row[2:] for row in rows] == [
-        [f"{value:.{digits.get(key, 1)}f}", f"{one['paper'][key]:g}" if key in one["paper"] else "–"]
+        [
+            f"{value:.{digits.get(key, 1)}f}",
+            f"{one['error'][key]:.0e}",
+            f"{one['paper'][key]:g}" if key in one["paper"] else "–",
+        ]
         for one in of("metals", "files").values()
         for key, value in one["found"].items()
     ]
