@@ -223,7 +223,7 @@ MISTAKES = {
     nan_force: r"step 3: SpringCalculator: the force of atom 1 \(Cu\) is \[.*nan\] eV/angstrom, expected",
     nan_energy: "step 3: SpringCalculator: the energy is nan eV, expected finite numbers",
     fails: "step 3: SpringCalculator failed: RuntimeError: no convergence in 100 cycles$",
-    no_numbers: "step 3: SpringCalculator: the force is a .*expected an array of shape",
+    no_numbers: "step 3: SpringCalculator: the force is of type str, expected an array of shape",
 }
 
 
