@@ -3,10 +3,11 @@
     python -m validation.benchmarks.peers.gpumd --program gpumd/src/gpumd --version v5.6 --out FILE
 
 GPUMD is not in this repository. Build it from https://github.com/brucefan1983/GPUMD: in its folder `src`,
-`make gpumd CUDA_ARCH=-arch=sm_90`. Both run NVE in float64 with steps of 1 fs, from a crystal that holds
-twice the kinetic energy of 300 K. GPUMD computes the virial in each step and has no setting that
-leaves it out; taichimd computes it when a row is due. Each program tells the time of the steps alone, without
-its start. Inputs and outputs of GPUMD stay in `--folder`.
+`make gpumd CFLAGS="-std=c++17 -O3 -arch=sm_90"`. Both run NVE with the time step and the first velocities of
+the benchmark system: twice the kinetic energy of 300 K, for copper 1600 K; half of it goes to the bonds.
+Positions are float64 in both; GPUMD evaluates embedded atoms in float32. GPUMD computes the virial in each
+step and has no setting that leaves it out; taichimd computes it when a row is due. Each program tells the
+time of the steps alone, without its start. Inputs and outputs of GPUMD stay in `--folder`.
 """
 
 import argparse
@@ -14,6 +15,7 @@ import re
 import statistics
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +25,34 @@ from ase import Atoms, units
 from validation import common
 from validation.benchmarks.stepping import seconds, warm_engine
 from validation.benchmarks.systems import CASES
-from validation.systems import ARGON_EPSILON, ARGON_SIGMA
+from validation.systems import ARGON_EPSILON, ARGON_SIGMA, of_lammps
+
+SILICON = "tersoff_1989 1 Si\n1830.8 471.18 2.4799 1.7322 1.1e-6 0.78734 100390.0 16.217 -0.59825 2.7 3.0\n"
+"""Tersoff's parameters of 1989 in GPUMD's format, which for silicon are those of 1988."""
+
+
+def copper() -> str:
+    """`Cu_u3.eam` as a setfl file: the tables from which taichimd makes its splines, for GPUMD's splines."""
+    from taichimd.forcefields.formats.funcfl import mixed, read_funcfl
+
+    file = mixed([read_funcfl(of_lammps("Cu_u3.eam"))])
+    tables = file.embedding["Cu"], file.density["Cu", "Cu"], file.rphi["Cu", "Cu"]
+    grid = f"{len(tables[0])} {file.drho!r} {len(tables[1])} {file.dr!r} {file.cutoff!r}"
+    head = ["eam/alloy 1 Cu", f"of {file.path.name}", "", "1 Cu", grid, "29 63.546 3.615 fcc"]
+    return "\n".join(head + [f"{value:.16e}" for table in tables for value in table]) + "\n"
+
 
 POTENTIALS = {
-    "tersoff-si": "tersoff_1989 1 Si\n"
-    "1830.8 471.18 2.4799 1.7322 1.1e-6 0.78734 100390.0 16.217 -0.59825 2.7 3.0\n",
-    "lj-argon": f"lj 1 Ar\n{ARGON_EPSILON} {ARGON_SIGMA} 10.0\n",
+    "tersoff-si": lambda: SILICON,
+    "lj-argon": lambda: f"lj 1 Ar\n{ARGON_EPSILON} {ARGON_SIGMA} 10.0\n",
+    "eam-cu": copper,
 }
-"""Parameter files in GPUMD's format: Tersoff's of 1989, which for silicon are those of 1988."""
-SIZES = {"tersoff-si": (1_000, 8_000, 64_000, 512_000, 2_744_000), "lj-argon": (32_000, 1_048_576)}
+"""Parameter files in GPUMD's format."""
+SIZES = {
+    "tersoff-si": (1_000, 8_000, 64_000, 512_000, 2_744_000),
+    "lj-argon": (32_000, 1_048_576),
+    "eam-cu": (32_000, 256_000, 2_048_000),
+}
 ATOM_STEPS = 1.5e9
 """Of a timed run."""
 FEWEST, MOST = 500, 20_000
@@ -74,7 +95,9 @@ def measure(case: str, n_atoms: int, options: argparse.Namespace) -> dict[str, A
     temperatures: list[float] = []
     with tempfile.TemporaryDirectory() as scratch:
         folder = (options.folder or Path(scratch)) / f"{case}-{n_atoms}"
-        prepare(folder, case, system.atoms, options.settle, steps)
+        nve = "ensemble nve"
+        runs = [nve, f"run {options.settle}", nve, f"dump_thermo {steps}", f"run {steps}"]
+        prepare(folder, POTENTIALS[case](), system.atoms, system.timestep, runs)
         for _ in range(options.repeats):
             ours.append(1e6 * seconds(lambda: engine.advance(steps, system.timestep)) / steps)
             speed, temperature = run_gpumd(options.program, folder)
@@ -94,8 +117,8 @@ def measure(case: str, n_atoms: int, options: argparse.Namespace) -> dict[str, A
     }
 
 
-def prepare(folder: Path, case: str, atoms: Atoms, settle: int, steps: int) -> None:
-    """Write GPUMD's inputs: `model.xyz`, the potential, `run.in`."""
+def prepare(folder: Path, potential: str, atoms: Atoms, timestep: float, runs: Sequence[str]) -> None:
+    """Write GPUMD's inputs: `model.xyz`, the potential, `run.in` (the time step in ASE's unit)."""
     folder.mkdir(parents=True, exist_ok=True)
     cell = " ".join(f"{x:.10f}" for x in atoms.cell.array.ravel())
     head = f'{len(atoms)}\npbc="T T T" lattice="{cell}" properties=species:S:1:pos:R:3:vel:R:3\n'
@@ -103,9 +126,8 @@ def prepare(folder: Path, case: str, atoms: Atoms, settle: int, steps: int) -> N
     with (folder / "model.xyz").open("w") as file:
         file.write(head)
         np.savetxt(file, rows, fmt=f"{atoms.symbols[0]} %.10f %.10f %.10f %.12e %.12e %.12e")
-    (folder / "potential.txt").write_text(POTENTIALS[case])
-    lines = ["potential potential.txt", "time_step 1", "ensemble nve", f"run {settle}"]
-    lines += ["ensemble nve", f"dump_thermo {steps}", f"run {steps}"]
+    (folder / "potential.txt").write_text(potential)
+    lines = ["potential potential.txt", f"time_step {timestep / units.fs:g}", *runs]
     (folder / "run.in").write_text("\n".join(lines) + "\n")
 
 
