@@ -3,8 +3,9 @@
     TAICHIMD_RUNTIME=quadrants python -m validation.sampling.bits --backend cpu
     TAICHIMD_RUNTIME=quadrants python -m validation.sampling.bits --backend cuda --against mc_bits_cpu.json
 
-Chains of argon start from the same numbers on every machine. SHA-256 of positions, cell, energy and accepted
-moves says whether ends are the same. The second half is done twice: the second time by a chain made anew.
+Chains of argon and copper start from the same numbers on every machine. SHA-256 of positions, cell, energy,
+and accepted moves says whether ends are the same. The second half is done twice: the second time by a chain
+made anew.
 """
 
 from typing import Any
@@ -21,6 +22,7 @@ def cases() -> dict[str, tuple[Any, Any, dict[str, Any]]]:
     """Structure, force field and settings of each chain."""
     npt = {"pressure": 0.02, "volume_move": 0.01}
     one, all_ = {"kind": "single", "move": 0.3}, {"kind": "all", "move": 0.005}
+    hot = {"kind": "single", "move": 0.2, "temperature": 900.0}
     return {
         "pairs, single, NVT": (systems.crystal(10), systems.pairs(), one),
         "pairs, single, NPT": (systems.crystal(5), systems.pairs(), one | npt),
@@ -30,6 +32,8 @@ def cases() -> dict[str, tuple[Any, Any, dict[str, Any]]]:
         "all triples, all, open": (systems.droplet(6), systems.triples(None), all_),
         "all triples, all, NPT between walls": (systems.vessel(6), systems.triples(None), all_ | npt),
         "all triples, single, open": (systems.droplet(6), systems.triples(None), one),
+        "embedded atoms, single, NVT": (systems.copper(6), systems.embedded(), hot),
+        "embedded atoms, single, NPT": (systems.copper(6), systems.embedded(), hot | npt),
     }
 
 
@@ -38,7 +42,7 @@ def follow(atoms: Any, forcefield: Any, options: dict[str, Any]) -> dict[str, An
     from taichimd.sampling.chain import MonteCarlo
 
     def chain() -> MonteCarlo:
-        return MonteCarlo(atoms, forcefield, temperature=90.0, equilibration=20, **options)
+        return MonteCarlo(atoms, forcefield, **{"temperature": 90.0, "equilibration": 20, **options})
 
     first, again = chain(), chain()
     first.advance(SWEEPS // 2)

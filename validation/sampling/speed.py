@@ -2,10 +2,10 @@
 
     TAICHIMD_RUNTIME=quadrants python -m validation.sampling.speed
 
-Times are the least ones of pieces of a chain of argon, after compilation. The energy is what a move of all
-atoms needs; a full evaluation gives energies, forces and virials. Lists are fit in both. The paper (Yaseen,
-Ji, Li 2015) moves 3,375 atoms together, without a cutoff and with half a box. Its seconds are of a step,
-on a Tesla C2070. Here 1,000 steps are extrapolated from `STEPS`.
+Times are the least ones of pieces of a chain of argon, or of copper, after compilation. The energy is what a
+move of all atoms needs; a full evaluation gives energies, forces, virials. Lists are fit in both. The paper
+(Yaseen, Ji, Li 2015) moves 3,375 atoms together, without a cutoff and with half a box. Its seconds are of a
+step, on a Tesla C2070. Here 1,000 steps are extrapolated from `STEPS`.
 """
 
 import time
@@ -44,6 +44,11 @@ def cases(largest: int, backend: str) -> dict[str, Callable[[float], dict[str, A
             found[f"triples within 8.5 A, {len(atoms)}"] = lambda s, a=atoms: measure(
                 a, systems.triples(8.5), s
             )
+    for cells in (6, 10, 20):
+        if 4 * cells**3 <= largest:
+            found[f"embedded atoms, {4 * cells**3}"] = lambda s, a=cells: measure(
+                systems.copper(a), systems.embedded(), s, temperature=900.0, move=0.2
+            )
     return found
 
 
@@ -75,13 +80,15 @@ def evaluate(chain: Any) -> None:
     chain.device.need_outputs()
 
 
-def measure(atoms: Any, forcefield: Any, seconds: float) -> dict[str, Any]:
+def measure(
+    atoms: Any, forcefield: Any, seconds: float, temperature: float = 90.0, move: float = 0.3
+) -> dict[str, Any]:
     """Seconds of a sweep of each kind, of the energy and of a full evaluation."""
     from taichimd.sampling.chain import MonteCarlo
 
     found: dict[str, Any] = {"atoms": len(atoms)}
-    for kind, move in (("single", 0.3), ("all", 0.3 / len(atoms) ** 0.5)):
-        chain = MonteCarlo(atoms, forcefield, temperature=90.0, kind=kind, move=move)
+    for kind, most in (("single", move), ("all", move / len(atoms) ** 0.5)):
+        chain = MonteCarlo(atoms, forcefield, temperature=temperature, kind=kind, move=most)
         found[f"{kind}_first_seconds"] = duration(lambda chain=chain: chain.advance(1))
         chain.advance(2)
         found[f"{kind}_sweep_seconds"] = least(lambda chain=chain: chain.advance(1), seconds)
