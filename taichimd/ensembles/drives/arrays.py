@@ -13,7 +13,7 @@ class DriveArrays(Bundle):
     numbers: Any = ArrayField("i64", "see `layout`", "whole numbers of the head, of atoms and of rows")
     values: Any = ArrayField("f64", "see `layout`", "time, parameters of rows, tables, numbers of atoms")
     sums: Any = ArrayField(
-        "i64", "SUMS SLOTS of each row", "sums over atoms: work, impulse, energy, force, centre of mass"
+        "i64", "SUMS SLOTS of each row, 1", "sums over atoms: work, impulse, energy, force, centre of mass"
     )
 
 
@@ -23,12 +23,14 @@ class DriveKinds:
 
     Attributes:
         kinds, weights, timings: those of the rows, of `layout`. batch: whether there are several systems.
+        everyone: whether all rows act on all atoms of the only system.
     """
 
     kinds: tuple[int, ...] = ()
     weights: tuple[int, ...] = ()
     timings: tuple[int, ...] = ()
     batch: bool = False
+    everyone: bool = False
 
     @property
     def some(self) -> bool:
@@ -39,6 +41,11 @@ class DriveKinds:
     def pulls(self) -> bool:
         """Whether there are forces."""
         return bool({*self.kinds} - {of.REFLECT, of.DRAG, of.MOVE})
+
+    @property
+    def by_place(self) -> bool:
+        """Whether an atom far from all walls has no force: all forces are those of walls of one system."""
+        return self.pulls and not self.batch and {*self.kinds} <= {*of.WALLS, of.REFLECT, of.DRAG, of.MOVE}
 
     @property
     def centres(self) -> bool:

@@ -16,13 +16,18 @@ class EnergyFunctions:
         pulled: force on an atom, its energy, and 1 if none is defined there. spring: force and energy of a
             vector.
         time_of: of a step. place_of: a wall's place and velocity along its normal.
-        number: whole number of a row. at: where a value of a row stands. vector: three of them.
+        kind_of, timing_of, number: whole numbers of a row. at: where a value of a row stands. vector: three
+            of them.
+        distance: of a position from the wall of a row.
     """
 
     pulled: DeviceFunction
     spring: DeviceFunction
     time_of: DeviceFunction
     place_of: DeviceFunction
+    distance: DeviceFunction
+    kind_of: DeviceFunction
+    timing_of: DeviceFunction
     number: DeviceFunction
     at: DeviceFunction
     vector: DeviceFunction
@@ -33,6 +38,7 @@ def energy_functions(kinds: DriveKinds) -> EnergyFunctions:
     some = {*kinds.kinds}
     walls, indenters = some & {*of.WALLS}, some & {*of.INDENTERS}
     has_powers, has_walls, has_indenters = kinds.fails, bool(walls), bool(indenters)
+    walls_move = bool({*kinds.timings} - {of.CONSTANT})
 
     @ti.func
     def at(row, k):
@@ -40,7 +46,24 @@ def energy_functions(kinds: DriveKinds) -> EnergyFunctions:
 
     @ti.func
     def number(row, k: ti.template(), d: ti.template()):
-        return ti.cast(d.numbers[ti.cast(d.numbers[of.ROWS_AT], ti.i32) + of.NUMBERS * row + k], ti.i32)
+        return ti.cast(d.numbers[of.HEAD + of.NUMBERS * row + k], ti.i32)
+
+    def number_among(k, all_of):
+        """Whole number k of a row, which is not read if it is the same in all rows."""
+        first = all_of[0]
+
+        @ti.func
+        def found(row, d: ti.template()):
+            one = first
+            if ti.static(len(all_of) > 1):
+                one = number(row, k, d)
+            return one
+
+        return found
+
+    kind_of = number_among(of.KIND, kinds.kinds)
+    weight_of = number_among(of.WEIGHT, kinds.weights)
+    timing_of = number_among(of.TIMING, kinds.timings)
 
     @ti.func
     def vector(row, k: ti.template(), d: ti.template()):
@@ -60,8 +83,9 @@ def energy_functions(kinds: DriveKinds) -> EnergyFunctions:
     @in_double
     def place_of(row, time, d: ti.template()):
         """Where a wall is along its normal, and its velocity."""
-        place = d.values[at(row, of.PLACE)] + d.values[at(row, of.SPEED)] * time
-        speed = d.values[at(row, of.SPEED)]
+        place, speed = d.values[at(row, of.PLACE)], d.values[at(row, of.SPEED)]
+        if ti.static(walls_move):
+            place += speed * time
         if ti.static(of.SINE in kinds.timings):
             swing = d.values[at(row, of.SWING)]
             if swing != 0.0:
@@ -72,10 +96,15 @@ def energy_functions(kinds: DriveKinds) -> EnergyFunctions:
         return ti.Vector([place, speed])
 
     @in_double
+    def distance(row, x, time, d: ti.template()):
+        """From the wall of a row to x, along the normal."""
+        return vector(row, of.VECTOR, d).dot(x) - place_of(row, time, d)[0]
+
+    @in_double
     def amplitude(row, time, d: ti.template()):
         """A force of time."""
         found = vector(row, of.VECTOR, d)
-        timing = number(row, of.TIMING, d)
+        timing = timing_of(row, d)
         if ti.static(of.SINE in kinds.timings):
             if timing == of.SINE:
                 found = sin(turns_of(row, time, d)) * found
@@ -117,8 +146,7 @@ def energy_functions(kinds: DriveKinds) -> EnergyFunctions:
     @in_double
     def of_wall(row, kind, x, time, d: ti.template()):
         """Force along the normal, energy, and 1 behind a wall that has no energy there."""
-        normal = vector(row, of.VECTOR, d)
-        r = normal.dot(x) - place_of(row, time, d)[0]
+        normal, r = vector(row, of.VECTOR, d), distance(row, x, time, d)
         strength, size, cut = (
             d.values[at(row, of.STRENGTH)],
             d.values[at(row, of.LENGTH)],
@@ -187,10 +215,10 @@ def energy_functions(kinds: DriveKinds) -> EnergyFunctions:
     def pulled(row, atom, x, mass, time, d: ti.template()):
         """Force on an atom at x, its energy, and 1 where no energy is defined."""
         found = ti.Vector([0.0, 0.0, 0.0, 0.0, 0.0])
-        kind = number(row, of.KIND, d)
+        kind = kind_of(row, d)
         if ti.static(of.LINEAR in some):
             if kind == of.LINEAR:
-                weight, of_what = d.values[at(row, of.SCALE)], number(row, of.WEIGHT, d)
+                weight, of_what = d.values[at(row, of.SCALE)], weight_of(row, d)
                 if ti.static(of.BY_MASS in kinds.weights):
                     if of_what == of.BY_MASS:
                         weight *= mass
@@ -205,7 +233,7 @@ def energy_functions(kinds: DriveKinds) -> EnergyFunctions:
             if kind == of.OWN:
                 factor = 1.0
                 if ti.static(of.SINE in kinds.timings):
-                    if number(row, of.TIMING, d) == of.SINE:
+                    if timing_of(row, d) == of.SINE:
                         factor = sin(turns_of(row, time, d))
                 for a in ti.static(range(3)):
                     found[a] = factor * d.values[number(row, of.BLOCK, d) + 3 * atom + a]
@@ -232,4 +260,6 @@ def energy_functions(kinds: DriveKinds) -> EnergyFunctions:
                 found = of_indenter(row, kind, x, time, d)
         return found
 
-    return EnergyFunctions(pulled, spring, time_of, place_of, number, at, vector)
+    return EnergyFunctions(
+        pulled, spring, time_of, place_of, distance, kind_of, timing_of, number, at, vector
+    )

@@ -28,8 +28,8 @@ class DriveFunctions:
 
     Attributes:
         kinds: what they are compiled for.
-        pull: (i, atom, x, inverse_mass, step, d): force on an atom, and 1 if it is where no energy is
-            defined.
+        members: bits of the rows that act on an atom.
+        pull: (i, members, step, atoms, d): force on an atom, and 1 if it is where no energy is defined.
         work: counts the work of an atom at a step; (arrives, leaves) whether a step ends and begins there.
         add_centre: counts a position of the centres of mass. settle: a row's force on its centre, serial.
         dragged: velocity after friction. placed: position after walls and motions; velocities go to the
@@ -38,6 +38,7 @@ class DriveFunctions:
     """
 
     kinds: DriveKinds
+    members: DeviceFunction
     pull: DeviceFunction
     work: DeviceFunction
     add_centre: DeviceFunction
@@ -58,36 +59,54 @@ def drive_functions(kinds: DriveKinds, real: Any, by_slot: bool) -> DriveFunctio
     """
     stride = 2 if kinds.batch else 1
     of_energy = energy_functions(kinds)
-    pulled, spring, time_of, place_of, number = (
+    pulled, spring, time_of, place_of, number, kind_of, timing_of = (
         of_energy.pulled,
         of_energy.spring,
         of_energy.time_of,
         of_energy.place_of,
         of_energy.number,
+        of_energy.kind_of,
+        of_energy.timing_of,
     )
-
-    @ti.func
-    def bits_of(atom, d: ti.template()):
-        return d.numbers[of.HEAD + stride * atom]
-
-    @ti.func
-    def first_of(atom, d: ti.template()):
-        """The first row of the system of an atom."""
-        first = 0
-        if ti.static(kinds.batch):
-            first = ti.cast(d.numbers[of.HEAD + stride * atom + 1], ti.i32)
-        return first
+    has_moves = of.MOVE in kinds.kinds
 
     @ti.func
     def rows_of(d: ti.template()):
         return d.sums.shape[0] // (of.SUMS * of.SLOTS)
 
     @ti.func
+    def members(atom, d: ti.template()):
+        """Bits of the rows that act on an atom."""
+        bits = (ti.cast(1, ti.i64) << rows_of(d)) - 1
+        if ti.static(not kinds.everyone):
+            bits = d.numbers[of.HEAD + of.NUMBERS * rows_of(d) + stride * atom]
+        return bits
+
+    @ti.func
+    def first_of(atom, d: ti.template()):
+        """The first row of the system of an atom."""
+        first = 0
+        if ti.static(kinds.batch):
+            first = ti.cast(d.numbers[of.HEAD + of.NUMBERS * rows_of(d) + stride * atom + 1], ti.i32)
+        return first
+
+    @in_double
+    def meets_wall(x, time, d: ti.template()):
+        """Whether x is within the cutoff of a wall, or behind one. Reads nothing of the atom."""
+        found = 0
+        for row in range(rows_of(d)):
+            if of_energy.distance(row, x, time, d) < d.values[of_energy.at(row, of.CUTOFF)]:
+                found = 1
+        return found
+
+    @ti.func
     def count(i, n, row, k: ti.template(), value, d: ti.template()):
         slot = i % of.SLOTS
         if ti.static(not by_slot):
             slot = ti.cast(ti.cast(i, ti.i64) * of.SLOTS // n, ti.i32)
-        ti.atomic_add(d.sums[(row * of.SUMS + k) * of.SLOTS + slot], units_of(value))
+        units = units_of(value)
+        if units != 0:
+            ti.atomic_add(d.sums[(row * of.SUMS + k) * of.SLOTS + slot], units)
 
     @ti.func
     def total(row, k, bits: ti.template(), d: ti.template()):
@@ -104,11 +123,18 @@ def drive_functions(kinds: DriveKinds, real: Any, by_slot: bool) -> DriveFunctio
         return 1.0 / ti.max(ti.cast(inverse_mass, ti.f64), 1e-30)
 
     @in_double
-    def pull(atom, x, inverse_mass, step, d: ti.template()):
+    def pull(i, bits, step, atoms: ti.template(), d: ti.template()):
         """Force on an atom; the fourth number is 1 if no energy is defined where it is."""
         force = ti.Vector([0.0, 0.0, 0.0, 0.0])
-        left, row, time = bits_of(atom, d), first_of(atom, d), time_of(step, d)
-        where, mass = ti.cast(x, ti.f64), mass_of(inverse_mass)
+        where, time = ti.cast(atoms.pos[i], ti.f64), time_of(step, d)
+        left, row, atom, mass = bits, 0, 0, 0.0
+        if ti.static(kinds.by_place):
+            left = ti.cast(meets_wall(where, time, d), ti.i64)
+        if left != 0:
+            atom, mass = atoms.ident[i], mass_of(atoms.inverse_mass[i])
+            row = first_of(atom, d)
+            if ti.static(kinds.by_place):
+                left = members(atom, d)
         while left != 0:
             if left & 1 == 1:
                 one = pulled(row, atom, where, mass, time, d)
@@ -117,7 +143,7 @@ def drive_functions(kinds: DriveKinds, real: Any, by_slot: bool) -> DriveFunctio
                 if ti.static(kinds.fails):
                     if one[4] > 0.0:
                         force[3] = 1.0
-                        ti.atomic_min(d.numbers[of.FAILED], ti.cast(atom, ti.i64))
+                        ti.atomic_min(d.sums[d.sums.shape[0] - 1], ti.cast(atom, ti.i64))
             left >>= 1
             row += 1
         return force
@@ -126,11 +152,11 @@ def drive_functions(kinds: DriveKinds, real: Any, by_slot: bool) -> DriveFunctio
     def work(
         i, n, atom, x, f, inverse_mass, step, arrives: ti.template(), leaves: ti.template(), d: ti.template()
     ):
-        left, row = bits_of(atom, d), first_of(atom, d)
+        left, row = members(atom, d), first_of(atom, d)
         where, mass = ti.cast(x, ti.f64), mass_of(inverse_mass)
         while left != 0:
             if left & 1 == 1:
-                kind = number(row, of.KIND, d)
+                kind = kind_of(row, d)
                 if ti.static(of.MOVE in kinds.kinds):
                     if kind == of.MOVE:
                         against = 0.0
@@ -141,7 +167,7 @@ def drive_functions(kinds: DriveKinds, real: Any, by_slot: bool) -> DriveFunctio
                             count(i, n, row, of.WORK, half, d)
                         if ti.static(leaves):
                             count(i, n, row, of.WORK, half, d)
-                timed = ti.cast(number(row, of.TIMING, d) != of.CONSTANT, ti.i32)
+                timed = ti.cast(timing_of(row, d) != of.CONSTANT, ti.i32)
                 if timed == 1 and kind != of.MOVE and kind != of.REFLECT and kind != of.CENTRE:
                     now = pulled(row, atom, where, mass, time_of(step, d), d)[3]
                     if ti.static(arrives):
@@ -155,13 +181,13 @@ def drive_functions(kinds: DriveKinds, real: Any, by_slot: bool) -> DriveFunctio
 
     @in_double
     def add_centre(i, n, atom, x, inverse_mass, d: ti.template()):
-        left, row = bits_of(atom, d), first_of(atom, d)
+        left, row = members(atom, d), first_of(atom, d)
         slot = i % of.SLOTS
         if ti.static(not by_slot):
             slot = ti.cast(ti.cast(i, ti.i64) * of.SLOTS // n, ti.i32)
         while left != 0:
             if left & 1 == 1:
-                if number(row, of.KIND, d) == of.CENTRE:
+                if kind_of(row, d) == of.CENTRE:
                     share = d.values[of_energy.at(row, of.SCALE)] * mass_of(inverse_mass)
                     for a in ti.static(range(3)):
                         part = ti.floor(share * ti.cast(x[a], ti.f64) * 2.0**of.CENTRE_BITS + 0.5)
@@ -196,7 +222,7 @@ def drive_functions(kinds: DriveKinds, real: Any, by_slot: bool) -> DriveFunctio
         row, step, summed: ti.template(), arrives: ti.template(), leaves: ti.template(), d: ti.template()
     ):
         """The force on a centre of mass. Serial. The first row of a spring does the second one."""
-        if number(row, of.KIND, d) == of.CENTRE and number(row, of.TABLE_LENGTH, d) >= 0:
+        if kind_of(row, d) == of.CENTRE and number(row, of.TABLE_LENGTH, d) >= 0:
             x = ti.Vector([0.0, 0.0, 0.0])
             joined = number(row, of.TABLE_LENGTH, d)
             if ti.static(summed):
@@ -219,7 +245,7 @@ def drive_functions(kinds: DriveKinds, real: Any, by_slot: bool) -> DriveFunctio
                     if joined == 1:
                         d.values[of_energy.at(row + 1, of.FORCE + a)] = -now[a]
                 d.values[of_energy.at(row, of.ENERGY)] = now[3]
-            if number(row, of.TIMING, d) != of.CONSTANT:
+            if timing_of(row, d) != of.CONSTANT:
                 mine = row * of.SUMS * of.SLOTS + of.WORK * of.SLOTS
                 if ti.static(arrives):
                     before = spring(row, x - end_of(row, time_of(step - 1, d), d), d)
@@ -230,11 +256,11 @@ def drive_functions(kinds: DriveKinds, real: Any, by_slot: bool) -> DriveFunctio
 
     @in_double
     def dragged(i, n, v, atom, inverse_mass, d: ti.template()):
-        left, row = bits_of(atom, d), first_of(atom, d)
+        left, row = members(atom, d), first_of(atom, d)
         new = v
         while left != 0:
             if left & 1 == 1:
-                if number(row, of.KIND, d) == of.DRAG:
+                if kind_of(row, d) == of.DRAG:
                     slower = ti.cast(d.values[of_energy.at(row, of.FACTOR)], real) * new
                     count(
                         i,
@@ -252,16 +278,21 @@ def drive_functions(kinds: DriveKinds, real: Any, by_slot: bool) -> DriveFunctio
     @in_double
     def placed(i, n, x, step, atoms: ti.template(), d: ti.template()):
         """Where the drift to a step ends: before a wall that reflects, or where a group has moved to."""
-        atom, inverse_mass = atoms.ident[i], atoms.inverse_mass[i]
         where = x
         again = 1
         for _ in range(BOUNCES):
             if again == 1:
                 again = 0
-                left, row, time = bits_of(atom, d), first_of(atom, d), time_of(step, d)
+                left, row, time = ti.cast(1, ti.i64), 0, time_of(step, d)
+                if ti.static(not (has_moves or kinds.batch)):
+                    left = ti.cast(meets_wall(ti.cast(where, ti.f64), time, d), ti.i64)
+                atom, inverse_mass = 0, ti.cast(0.0, real)
+                if left != 0:
+                    atom, inverse_mass = atoms.ident[i], atoms.inverse_mass[i]
+                    left, row = members(atom, d), first_of(atom, d)
                 while left != 0:
                     if left & 1 == 1:
-                        kind = number(row, of.KIND, d)
+                        kind = kind_of(row, d)
                         if ti.static(of.MOVE in kinds.kinds):
                             if kind == of.MOVE:
                                 block = number(row, of.BLOCK, d) + 3 * atom
@@ -271,7 +302,7 @@ def drive_functions(kinds: DriveKinds, real: Any, by_slot: bool) -> DriveFunctio
                         if ti.static(of.REFLECT in kinds.kinds):
                             if kind == of.REFLECT:
                                 normal = of_energy.vector(row, of.VECTOR, d)
-                                behind = normal.dot(ti.cast(where, ti.f64)) - place_of(row, time, d)[0]
+                                behind = of_energy.distance(row, ti.cast(where, ti.f64), time, d)
                                 if behind < 0.0:
                                     again = 1
                                     old = ti.cast(atoms.vel[i], ti.f64)
@@ -290,13 +321,13 @@ def drive_functions(kinds: DriveKinds, real: Any, by_slot: bool) -> DriveFunctio
 
     @in_double
     def measure(i, n, atom, x, f, inverse_mass, step, d: ti.template()):
-        left, row, time = bits_of(atom, d), first_of(atom, d), time_of(step, d)
+        left, row, time = members(atom, d), first_of(atom, d), time_of(step, d)
         where, mass = ti.cast(x, ti.f64), mass_of(inverse_mass)
         while left != 0:
             if left & 1 == 1:
                 one = pulled(row, atom, where, mass, time, d)
                 if ti.static(of.MOVE in kinds.kinds):
-                    if number(row, of.KIND, d) == of.MOVE:
+                    if kind_of(row, d) == of.MOVE:
                         for a in ti.static(range(3)):
                             one[a] = -ti.cast(f[a], ti.f64)
                 count(i, n, row, of.REACTION, one[3], d)
@@ -305,4 +336,4 @@ def drive_functions(kinds: DriveKinds, real: Any, by_slot: bool) -> DriveFunctio
             left >>= 1
             row += 1
 
-    return DriveFunctions(kinds, pull, work, add_centre, settle, dragged, placed, measure, rows_of)
+    return DriveFunctions(kinds, members, pull, work, add_centre, settle, dragged, placed, measure, rows_of)

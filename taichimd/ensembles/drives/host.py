@@ -157,12 +157,10 @@ class Drives(DriveRows):
         """The number, among all systems, of an atom behind a wall, once; None if there is none."""
         if not self.kinds.fails:
             return None
-        numbers = self.numbers.to_numpy()
-        found = int(numbers[of.FAILED])
+        found = int(self.sums.to_numpy()[-1])
         if found == of.NOBODY:
             return None
-        numbers[of.FAILED] = of.NOBODY
-        self.numbers.from_numpy(numbers)
+        self.write_sums(self.slots())
         return found
 
     def velocity_of(self, number: int) -> list[tuple[NDArray[np.int64], Array]]:
@@ -220,5 +218,6 @@ class Drives(DriveRows):
         numbers = self.numbers.to_numpy()
         stride = 2 if self.atoms.batch else 1
         part = self.atoms.parts[number]
-        numbers[of.HEAD + stride * part.start : of.HEAD + stride * part.stop : stride] = 0
+        bits = numbers[of.HEAD + of.NUMBERS * len(self.table) :]
+        bits[stride * part.start : stride * part.stop : stride] = 0
         self.numbers.from_numpy(numbers)

@@ -51,7 +51,8 @@ def drive_kernels(kinds: DriveKinds, real: Any, by_slot: bool) -> DriveKernels:
                 if control[Control.held] == 0:
                     x, inverse_mass = atoms.pos[i], atoms.inverse_mass[i]
                     if ti.static(kinds.pulls):
-                        f = drives.pull(atoms.ident[i], x, inverse_mass, step, drives_of)
+                        bits = drives.members(atoms.ident[i], drives_of)
+                        f = drives.pull(i, bits, step, atoms, drives_of)
                         for a in ti.static(range(3)):
                             atoms.force[i][a] += ti.cast(f[a], real)
                     if ti.static(ends and kinds.works):

@@ -2,10 +2,9 @@
 
 from itertools import accumulate
 
-# The array `numbers`: a head, then bits (and in a batch the first row) of each atom, then rows.
-STEP_ORIGIN, FAILED, ROWS_AT, HEAD = range(4)
-"""Step from which time counts; an atom behind a wall, or `NOBODY`; where the rows begin."""
-NOBODY = 2**62
+# The array `numbers`: a head, then rows, then bits (and in a batch the first row) of each atom.
+STEP_ORIGIN, HEAD = range(2)
+"""Step from which time counts."""
 KIND, WEIGHT, TIMING, BLOCK, TABLE, TABLE_LENGTH, NUMBERS = range(7)
 """Whole numbers of a row: what it is; of a force, what it is multiplied by; how it changes with time; where
 the numbers of each atom would begin for the atom 0 of all systems; where a table begins, and its number of
@@ -39,7 +38,9 @@ friction leaves of a velocity in a step; energy of a spring of a centre of mass.
 KEPT = CELL
 """Place of a CENTRE: where it was when it was last summed."""
 
-# The array `sums`, of whole numbers: of each row SUMS sums of SLOTS parts.
+# The array `sums`, of whole numbers: of each row SUMS sums of SLOTS parts, then an atom behind a wall.
+NOBODY = 2**62
+"""No atom is behind a wall."""
 SLOTS = 64
 WORK, IMPULSE, REACTION, OF_CENTRE, SUMS = 0, 1, 2, 6, 9
 """Work and impulse since the first step; energy and three components of the force on what drives, of one

@@ -58,9 +58,8 @@ def pack(bits: NDArray[np.int64], rows: list[tuple[int, Row]], state: State) -> 
             blocks[k] = slice(end, end + block.size)
             tail.append(block.ravel())
             end += block.size
-    head = np.array([0, of.NOBODY, of.HEAD + bits.size], np.int64)
     return Packed(
-        np.concatenate([head, bits.ravel(), numbers.ravel()]),
+        np.concatenate([np.zeros(of.HEAD, np.int64), numbers.ravel(), bits.ravel()]),
         np.concatenate([np.zeros(of.VALUES_HEAD), values.ravel(), *tail]),
         numbers,
         blocks,

@@ -93,19 +93,21 @@ class DriveRows:
                     bits[firsts[number] + row.atoms, 0] |= 1 << (len(packed_rows) - first_row)
                     packed_rows.append((number, row))
             self.own.append(found)
+        of_all = (1 << len(packed_rows)) - 1
         self.kinds = DriveKinds(
             tuple(sorted({row.kind for _, row in packed_rows})),
             tuple(sorted({row.weight for _, row in packed_rows})),
             tuple(sorted({row.timing for _, row in packed_rows})), state.batch,
+            not state.batch and of_all > 0 and bool((bits == of_all).all()),
         )  # fmt: skip
         arrays = pack(bits, packed_rows, state)
         self.table, self.blocks = arrays.table, arrays.blocks
         self.numbers = ti.ndarray(ti.i64, len(arrays.numbers))
         self.values = ti.ndarray(ti.f64, len(arrays.values))
-        self.sums = ti.ndarray(ti.i64, max(len(packed_rows), 1) * of.SUMS * of.SLOTS)
+        self.sums = ti.ndarray(ti.i64, max(len(packed_rows), 1) * of.SUMS * of.SLOTS + 1)
         self.numbers.from_numpy(arrays.numbers)
         self.values.from_numpy(arrays.values)
-        self.sums.fill(0)
+        self.write_sums(np.zeros((max(len(packed_rows), 1), of.SUMS, of.SLOTS), np.int64))
         self.timestep: float | None = None
         self.seen: Any = None
 
@@ -139,4 +141,12 @@ class DriveRows:
 
     def read_sums(self) -> NDArray[np.int64]:
         """(rows, SUMS) whole numbers."""
-        return np.asarray(self.sums.to_numpy().reshape(-1, of.SUMS, of.SLOTS).sum(axis=2))
+        return np.asarray(self.slots().sum(axis=2))
+
+    def slots(self) -> NDArray[np.int64]:
+        """(rows, SUMS, SLOTS) parts of the sums."""
+        return np.asarray(self.sums.to_numpy()[:-1].reshape(-1, of.SUMS, of.SLOTS))
+
+    def write_sums(self, slots: NDArray[np.int64]) -> None:
+        """Set the parts of the sums; no atom is behind a wall."""
+        self.sums.from_numpy(np.append(slots, of.NOBODY))

@@ -53,7 +53,7 @@ def set_state(drives: DriveRows, number: int, state: Sequence[dict[str, Any]]) -
         raise SettingsError(
             f"the state of drives ({names[0]}) belongs to different groups or settings, now {names[1]}"
         )
-    values, sums = drives.read_values(), drives.sums.to_numpy().reshape(-1, of.SUMS, of.SLOTS)
+    values, sums = drives.read_values(), drives.slots()
     numbers = drives.numbers.to_numpy()
     for own, one in zip(drives.own[number], state, strict=True):
         if one.get("state") is None:
@@ -73,7 +73,7 @@ def set_state(drives: DriveRows, number: int, state: Sequence[dict[str, Any]]) -
                 values[drives.blocks[row]] = block.ravel()
     drives.values.from_numpy(values)
     drives.numbers.from_numpy(numbers)
-    drives.sums.from_numpy(np.ascontiguousarray(sums.ravel()))
+    drives.write_sums(sums)
     drives.forget()
 
 

@@ -157,12 +157,19 @@ def one_step(
                     drives.settle(row, s.bath.ledger[OPENS] + ahead, True, True, True, s.drives)
 
     @ti.func
-    def close_with(of_potential, i, at, ahead, s: ti.template(), there: ti.template()):
+    def pulling(i, s: ti.template()):
+        """Bits of the drives that pull atom i, read before its force is summed: the latencies overlap."""
+        bits = ti.cast(0, ti.i64)
+        if ti.static(kinds.pulls and not kinds.by_place):
+            bits = drives.members(s.atoms.ident[i], s.drives)
+        return bits
+
+    @ti.func
+    def close_with(of_potential, bits, i, at, ahead, s: ti.template(), there: ti.template()):
         """Half kick with the force on atom i, and what of the step is then still to do."""
         f = of_potential
         if ti.static(kinds.pulls):
-            number = s.bath.ledger[OPENS] + ahead
-            pulled = drives.pull(s.atoms.ident[i], s.atoms.pos[i], s.atoms.inverse_mass[i], number, s.drives)
+            pulled = drives.pull(i, bits, s.bath.ledger[OPENS] + ahead, s.atoms, s.drives)
             for a in ti.static(range(3)):
                 f[a] += ti.cast(pulled[a], variant.real)
             if ti.static(kinds.fails):
@@ -201,10 +208,10 @@ def one_step(
         settle_centres(at, ahead, s)
         for i in range(s.n):
             if s.control[at] == 0:
-                f = outputs[0].force[i]
+                bits, f = pulling(i, s), outputs[0].force[i]
                 for k in ti.static(range(1, number)):
                     f += outputs[k].force[i]
-                close_with(f, i, at, ahead, s, s.atoms.pos)
+                close_with(f, bits, i, at, ahead, s, s.atoms.pos)
             if ti.static(how.counts_with_kick):
                 count_step(i, s, at, ahead)
         if ti.static(how.acts):
@@ -219,7 +226,7 @@ def one_step(
             does = i < s.n and s.control[at] == 0
             f = forces[0].force_of(thread, does, s.n, g.near.width, s.shift_bits, g.near, g.kept.pair_table)
             if does and thread % lanes == 0:
-                close_with(f, i, at, ahead, s, there)
+                close_with(f, pulling(i, s), i, at, ahead, s, there)
             if ti.static(how.counts_with_kick):
                 count_step(thread, s, at, ahead)
 
@@ -236,7 +243,7 @@ def one_step(
                 does = i < s.n and s.control[at] == 0
                 f = forces[0].gathered_together(thread, does, g)
                 if does and thread % lanes == 0:
-                    close_with(f, i, at, ahead, s, there)
+                    close_with(f, pulling(i, s), i, at, ahead, s, there)
                 if ti.static(how.counts_with_kick):
                     count_step(thread, s, at, ahead)
         else:
@@ -249,7 +256,7 @@ def one_step(
             ti.loop_config(serialize=True)
         for i in range(s.n):
             if s.control[at] == 0:
-                f = vec(0.0)
+                bits, f = pulling(i, s), vec(0.0)
                 if ti.static(not many_body):
                     f = s.atoms.force[i]
                 else:
@@ -259,7 +266,7 @@ def one_step(
                         f += thermostat.drive(i, w, s.bath)
                     elif ti.static(with_virial):
                         thermostat.add_virial(i, s.n, w, s.bath)
-                close_with(f, i, at, ahead, s, there)
+                close_with(f, bits, i, at, ahead, s, there)
             if ti.static(how.counts_with_kick):
                 count_step(i, s, at, ahead)
 
