@@ -38,7 +38,7 @@ from taichimd.io.artist import draw
 from taichimd.io.checkpoint import Checkpoint
 from taichimd.io.plots import title_of
 from taichimd.io.report import circumstances, read_report, segments, volumes, write_report
-from taichimd.io.structures import has_velocities
+from taichimd.io.structures import formula_of, has_velocities
 from taichimd.io.thermo import read_thermo
 from taichimd.observables.bonds import Bonds
 from taichimd.program.results import Thermo
@@ -194,7 +194,7 @@ class Run:
 
     def finish(self, reason: str, result: RunResult) -> None:
         """Write results and run.json; of a single run also the picture, and show them."""
-        title = title_of(self.job.atoms.get_chemical_formula(), len(self.job.atoms))
+        title = title_of(formula_of(self.job.atoms), len(self.job.atoms))
         rows, self.observed = observing.finish(
             self.observations, self.folder.path, title, self.job.settings.output.plot_format
         )
@@ -253,7 +253,7 @@ class Run:
             "settings": job.settings.record(),
             "n_atoms": engine.n_atoms,
             "n_fixed": 0 if engine.fixed is None else int(engine.fixed.sum()),
-            "formula": job.atoms.get_chemical_formula(),
+            "formula": formula_of(job.atoms),
             "decomposition": engine.decomposition,
             "potential": self.potential,
             "first_step": self.first_step,

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ase.formula import Formula
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -12,7 +13,7 @@ from taichimd.app.output_folder import OutputFolder
 from taichimd.app.profile import profile_rows
 from taichimd.app.progress import duration
 from taichimd.ensembles.registry import ensemble_class
-from taichimd.io.structures import has_velocities
+from taichimd.io.structures import formula_of, has_velocities
 from taichimd.settings.output import OutputSettings
 from taichimd.settings.run import RunSettings
 from taichimd.settings.types import DRAW, NONE
@@ -238,7 +239,7 @@ def _table(rows: list[tuple[str, str]]) -> Table:
 
 
 def _short_formula(atoms: Any) -> str:
-    formula = atoms.get_chemical_formula(empirical=True)
+    formula = Formula(formula_of(atoms)).reduce()[0].format("hill")
     return formula if len(formula) < 30 else f"{len(set(atoms.numbers))} elements"
 
 

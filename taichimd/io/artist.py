@@ -11,19 +11,26 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from select import select
 from typing import Any
 
 from taichimd.core.processes import of_machine, same_module
 
+MANY_CORES = 4
+"""From so many processors on the run does not notice that this process draws something beforehand."""
 _DONE = b"drawn\n"
 _waiting: subprocess.Popen[bytes] | None = None
+
+
+def _cores() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def prepare() -> None:
     """Start the process, if there is a processor for it."""
     global _waiting
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if _waiting is not None or cores < 2 or of_machine()[1] > 1 or "matplotlib" in sys.modules:
+    if _waiting is not None or _cores() < 2 or of_machine()[1] > 1 or "matplotlib" in sys.modules:
         return
     try:
         # In a session of its own: Ctrl-C is for the run, which then wants its picture.
@@ -77,11 +84,12 @@ def _ask(process: subprocess.Popen[bytes], what: Any) -> bool:
 
 def _serve() -> None:
     """Load Matplotlib, then draw what the run asks for; end without it if the run ends."""
-    import matplotlib.backends.backend_agg
-    import matplotlib.figure  # noqa: F401
+    import matplotlib.backends.backend_agg  # noqa: F401
 
-    from taichimd.io.plots import plot_run
+    from taichimd.io.plots import plot_run, rehearse
 
+    if _cores() >= MANY_CORES and sys.platform != "win32" and not select([sys.stdin], [], [], 0.0)[0]:
+        rehearse()
     try:
         table, picture, report = pickle.load(sys.stdin.buffer)
     except EOFError:

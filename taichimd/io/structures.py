@@ -10,6 +10,7 @@ import numpy as np
 from ase import Atoms
 from ase.calculators.singlepoint import SinglePointCalculator
 from ase.data import chemical_symbols
+from ase.formula import Formula
 
 from taichimd.core.arrays import Array
 from taichimd.core.errors import OutputError, SettingsError, StructureError, TaichimdError
@@ -303,6 +304,13 @@ def hold_results(
     }  # fmt: skip
     # ASE leaves out what is None.
     atoms.calc = SinglePointCalculator(atoms, **results)
+
+
+def formula_of(atoms: Atoms) -> str:
+    """Chemical formula in Hill's order, of large systems sooner than ASE, which counts atom by atom."""
+    kinds, counts = np.unique(atoms.numbers, return_counts=True)
+    numbers = {chemical_symbols[kind]: int(count) for kind, count in zip(kinds, counts, strict=True)}
+    return str(Formula.from_dict(numbers).format("hill"))
 
 
 def has_velocities(atoms: Atoms) -> bool:

@@ -12,6 +12,7 @@ from matplotlib.image import imread
 
 from taichimd.core.errors import OutputError
 from taichimd.io import artist, plots
+from taichimd.io.thermo import read_thermo
 
 pytestmark = pytest.mark.once
 
@@ -50,6 +51,14 @@ def test_another_process_draws_the_same_picture(table, tmp_path, monkeypatch):
     assert process.returncode == 0
     # Bytes differ: in tests pictures are compressed less.
     np.testing.assert_array_equal(imread(tmp_path / "found.png"), imread(tmp_path / "expected.png"))
+
+
+def test_a_picture_drawn_once_has_the_pixels_of_matplotlib(table, tmp_path, monkeypatch):
+    monkeypatch.setattr(Figure, "savefig", Figure.savefig.__wrapped__)
+    plots.rehearse()
+    plots.plot_thermo(table, tmp_path / "once.png", 2, "title")
+    plots.thermo_figure(read_thermo(table), 2, "title").savefig(tmp_path / "twice.png")
+    np.testing.assert_array_equal(imread(tmp_path / "once.png"), imread(tmp_path / "twice.png"))
 
 
 @pytest.mark.parametrize("late", [False, True])
