@@ -366,7 +366,15 @@ def types_of(real: Any, term: Any = None, searched: Any = None) -> dict[str, Any
         searched: ti.f64 or ti.f32, of copies of positions that a search compares.
     """
     term, searched = term or real, searched or real
-    scalars = {"i32": ti.i32, "i64": ti.i64, "f64": ti.f64, "real": real, "term": term, "searched": searched}
+    scalars = {
+        "i32": ti.i32,
+        "i64": ti.i64,
+        "f32": ti.f32,
+        "f64": ti.f64,
+        "real": real,
+        "term": term,
+        "searched": searched,
+    }
     vectors = {"ivec": ti.i32, "vec": real, "term_vec": term, "double_vec": ti.f64}
     threes = {word: ti.types.vector(3, scalar) for word, scalar in vectors.items()}
     return scalars | threes | {"vec4": ti.types.vector(4, real), "double_mat": ti.types.matrix(3, 3, ti.f64)}

@@ -1,9 +1,9 @@
 """trajectory.nc: frames in AMBER's binary format, which OVITO, VMD, MDAnalysis and ASE open.
 
 The container is NetCDF (classic, 64-bit offsets): a header, then one record of equal length for each frame.
-SciPy writes the header with the first frame. Each further frame is one record more, and then the number of
+The header is written with the first frame. Each further frame is one record more, and then the number of
 records in the header. So a file whose writer was killed within a frame reads up to the frame before. Numbers
-are float64.
+of each atom are float32, as AMBER's convention has them; all others, and the masses, are float64.
 
 The names and units are those of AMBER's convention: `coordinates` (Å), `velocities` (Å/ps), `forces`
 (kcal/mol/Å), `cell_lengths`, `cell_angles`, `time` (ps). Stored are the numbers of the run; `scale_factor`
@@ -64,7 +64,9 @@ _DIMENSIONS: dict[str, tuple[str, ...]] = {
     "velocities": ("atom", "spatial"), "forces": ("atom", "spatial"), "virials": ("atom", "nine"),
 }  # fmt: skip
 """Dimensions of what a frame has, besides `frame`; all else is a number for each atom, or one number."""
-_OF_ATOMS = ("charges", "energies")
+_SINGLE, _DOUBLE = ">f4", ">f8"
+_TYPES = {"S1": 2, "i4": 4, "f4": 5, "f8": 6}
+"""Numbers of the format for the types of variables and attributes."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,12 @@ class Layout:
 
 
 class NetcdfTrajectoryWriter(FrameWriter):
-    """Appends frames in AMBER's format."""
+    """Appends frames in AMBER's format; a file that an earlier version began in float64 continues so."""
+
+    @property
+    def single(self) -> bool:  # type: ignore[override]
+        """Whether positions, velocities and forces are written in float32."""
+        return self._layout is None or self._layout.record["coordinates"].base.itemsize == 4
 
     def _open(self, drop_from: int | None) -> None:
         path = self.path
@@ -111,9 +118,11 @@ class NetcdfTrajectoryWriter(FrameWriter):
         values = self._values(frame)
         with writing(self.path):
             if self._layout is None:
-                begin, content = _first(values, self._of_file(frame))
-                self._layout = Layout(begin, _record(values), 1)
-                self._file.write(content)
+                record = _record(values)
+                header = _header(record, self._of_file(frame))
+                self._layout = Layout(len(header), record, 1)
+                self._file.write(header)
+                self._file.write(_filled(record, values).data)
                 self._file.flush()
                 return
             begin, record, count = self._layout.begin, self._layout.record, self._layout.count
@@ -123,11 +132,8 @@ class NetcdfTrajectoryWriter(FrameWriter):
                     f"{self.path} has frames with different quantities ({other}): all frames of this format "
                     "have the quantities of the first frame; choose another --output"
                 )
-            one = np.empty((), record)
-            for name, value in values.items():
-                one[name] = value
             self._file.seek(begin + count * record.itemsize)
-            self._file.write(one.data)
+            self._file.write(_filled(record, values).data)
             self._file.flush()
             self._layout = Layout(begin, record, count + 1)
             _write_count(self._file, count + 1)
@@ -151,7 +157,7 @@ class NetcdfTrajectoryWriter(FrameWriter):
             **frame.values,
             **frame.terms,
         }
-        return {name: np.asarray(value, float) for name, value in found.items() if value is not None}
+        return {name: value for name, value in found.items() if value is not None}
 
     def _of_file(self, frame: Snapshot) -> dict[str, NDArray[Any]]:
         """What all frames have in common."""
@@ -162,55 +168,95 @@ class NetcdfTrajectoryWriter(FrameWriter):
 
 
 def _record(values: dict[str, Any]) -> np.dtype[Any]:
-    return np.dtype([(name, ">f8", np.shape(value)) for name, value in values.items()])
+    """Type of a frame; what has a row for each atom is float32."""
+    fields = []
+    for name, value in values.items():
+        shape = np.shape(value)
+        of_atoms = bool(shape) and _DIMENSIONS.get(name, ("atom",))[0] == "atom"
+        fields.append((name, _SINGLE if of_atoms else _DOUBLE, shape))
+    return np.dtype(fields)
 
 
-def _first(values: dict[str, Any], of_file: dict[str, NDArray[Any]]) -> tuple[int, bytes]:
-    """Where frames begin, and a file with one frame."""
-    size, begin = _record(values).itemsize, 0
-    for _ in range(2):  # the header says where it ends, in digits of fixed length
-        content = _file_of(values, of_file, begin)
-        begin = len(content) - size
-    return begin, content
+def _filled(record: np.dtype[Any], values: dict[str, Any]) -> NDArray[Any]:
+    """A frame as the file has it."""
+    one = np.empty((), record)
+    for name, value in values.items():
+        one[name] = value
+    return one
 
 
-def _file_of(values: dict[str, Any], of_file: dict[str, NDArray[Any]], begin: int) -> bytes:
-    """A file with one frame, as SciPy writes it."""
-    from scipy.io import netcdf_file
-
+def _header(record: np.dtype[Any], of_file: dict[str, NDArray[Any]]) -> bytes:
+    """Everything before the first frame, with the number of frames 1 (the format's specification, CDF-2)."""
     from taichimd import __version__
 
-    buffer = BytesIO()
-    file = netcdf_file(buffer, "w", version=2)
-    for name, value in {
-        "Conventions": "AMBER", "ConventionVersion": "1.0", "application": PROGRAM, "program": PROGRAM,
-        "programVersion": __version__, "title": "molecular dynamics", "frames_begin_at": f"{begin:020}",
-    }.items():  # fmt: skip
-        setattr(file, name, value)
-    file.createDimension("frame", None)
-    for name, length in {**_SIZES, "atom": len(of_file["atom_types"])}.items():
-        file.createDimension(name, length)
-    for name, words, dimensions in (
-        ("spatial", list("xyz"), ("spatial",)),
-        ("cell_spatial", list("abc"), ("cell_spatial",)),
-        ("cell_angular", [list("alpha"), list("beta "), list("gamma")], ("cell_angular", "label")),
-    ):
-        file.createVariable(name, "c", dimensions)[:] = np.array(words, "S1")
-    for name, numbers in of_file.items():
-        along = ["spatial"] if name == "periodic" else ["atom", "spatial"][: numbers.ndim]
-        file.createVariable(name, numbers.dtype, tuple(along))[:] = numbers
-    for name, value in values.items():
-        of_each = ("atom",) if name in _OF_ATOMS or np.ndim(value) == 1 else ()
-        variable = file.createVariable(name, "f8", ("frame", *_DIMENSIONS.get(name, of_each)))
-        if name in _UNITS:
-            variable.units = _UNITS[name]
-        if name in _SCALES:
-            variable.scale_factor = np.float64(_SCALES[name])  # a float of Python would be single
-        variable[0] = value
-    file.flush()
-    content = buffer.getvalue()
-    file.close()
-    return content
+    numbers = {"frame": 0, **_SIZES, "atom": len(of_file["atom_types"])}
+    once: dict[str, tuple[tuple[str, ...], NDArray[Any]]] = {
+        "spatial": (("spatial",), np.array(list("xyz"), "S1")),
+        "cell_spatial": (("cell_spatial",), np.array(list("abc"), "S1")),
+        "cell_angular": (
+            ("cell_angular", "label"),
+            np.array([list("alpha"), list("beta "), list("gamma")], "S1"),
+        ),
+    }
+    for name, values in of_file.items():
+        along = ("spatial",) if name == "periodic" else ("atom", "spatial")[: values.ndim]
+        once[name] = along, values.astype(values.dtype.newbyteorder(">"))
+    data = [_padded(values.tobytes()) for _, values in once.values()]
+    begin = 0
+    for _ in range(2):  # the header says where frames begin, in digits of fixed length
+        about = {
+            "Conventions": "AMBER", "ConventionVersion": "1.0", "application": PROGRAM, "program": PROGRAM,
+            "programVersion": __version__, "title": "molecular dynamics", "frames_begin_at": f"{begin:020}",
+        }  # fmt: skip
+        at, variables = begin - sum(map(len, data)), []
+        for (name, (along, values)), content in zip(once.items(), data, strict=True):
+            variables.append(_variable(name, [*numbers], along, values.dtype, len(content), at))
+            at += len(content)
+        for name in record.names or ():
+            kind = record[name]
+            along = ("frame", *_DIMENSIONS.get(name, ("atom",) if kind.shape else ()))
+            variables.append(_variable(name, [*numbers], along, kind.base, kind.itemsize, at))
+            at += kind.itemsize
+        dimensions = [_named(name) + _integers(length) for name, length in numbers.items()]
+        attributes = [_attribute(name, text) for name, text in about.items()]
+        parts = _listed(10, dimensions), _listed(12, attributes), _listed(11, variables), *data
+        header = b"CDF\x02" + _integers(1) + b"".join(parts)
+        begin = len(header)
+    return header
+
+
+def _variable(
+    name: str, of_file: list[str], along: tuple[str, ...], kind: np.dtype[Any], size: int, begin: int
+) -> bytes:
+    """What a header says of a variable with these dimensions, of so many bytes (in a frame), at a place."""
+    attributes = [_attribute("units", _UNITS[name])] if name in _UNITS else []
+    if name in _SCALES:
+        attributes.append(_attribute("scale_factor", _SCALES[name]))
+    places = _integers(len(along), *(of_file.index(one) for one in along))
+    about = _integers(_TYPES[kind.str.strip("<>|")], size) + np.array(begin, ">i8").tobytes()
+    return _named(name) + places + _listed(12, attributes) + about
+
+
+def _attribute(name: str, value: str | float) -> bytes:
+    if isinstance(value, str):
+        return _named(name) + _integers(_TYPES["S1"], len(value.encode())) + _padded(value.encode())
+    return _named(name) + _integers(_TYPES["f8"], 1) + np.array(value, _DOUBLE).tobytes()
+
+
+def _listed(tag: int, entries: list[bytes]) -> bytes:
+    return _integers(tag if entries else 0, len(entries)) + b"".join(entries)
+
+
+def _named(name: str) -> bytes:
+    return _integers(len(name.encode())) + _padded(name.encode())
+
+
+def _padded(content: bytes) -> bytes:
+    return content + bytes(-len(content) % 4)
+
+
+def _integers(*values: int) -> bytes:
+    return np.array(values, ">u4").tobytes()
 
 
 def _write_count(file: IO[bytes], count: int) -> None:
@@ -265,7 +311,7 @@ def _read_header(path: Path) -> tuple[Layout, dict[str, NDArray[Any]]]:
     with netcdf_file(BytesIO(bytes(header)), "r", mmap=False) as content:
         for name, variable in content.variables.items():
             if variable.isrec:
-                fields.append((name, ">f8", variable.shape[1:]))
+                fields.append((name, f">f{variable.itemsize()}", variable.shape[1:]))
             elif variable.data.dtype.kind in "if":
                 common[name] = np.array(variable.data, variable.data.dtype.newbyteorder("="))
     record = np.dtype(fields)

@@ -71,6 +71,7 @@ def snapshot(
     time_ps: float | None,
     per_atom: Sequence[str] = (),
     terms: Mapping[str, float] | None = None,
+    single: bool = False,
 ) -> Snapshot:
     """The present state of an engine as a frame.
 
@@ -80,7 +81,10 @@ def snapshot(
         time_ps: ps; without a time there are no velocities.
         per_atom: more of each atom, some of "energy", "virial".
         terms: energies of terms (eV) by name.
+        single: whether float32 is enough for positions, velocities and forces.
     """
+    vectors = engine.single_vectors() if single else None
+    x, v, f = vectors or (engine.positions(), engine.velocities(), engine.forces())
     now = engine.evaluate() if per_atom else None
     return Snapshot(
         step=int(thermo.step),
@@ -88,10 +92,10 @@ def snapshot(
         energy=float(thermo.potential),
         stress=None if thermo.stress is None else np.asarray(thermo.stress, float),
         cell=np.array(engine.cell, float),
-        positions=engine.positions(),
-        velocities=None if time_ps is None else engine.velocities(),
+        positions=x,
+        velocities=None if time_ps is None else v,
         masses=np.asarray(engine.masses),
-        forces=engine.forces(),
+        forces=f,
         fixed=engine.held,
         values=engine.atom_values(),
         energies=now.energies if now is not None and "energy" in per_atom else None,
@@ -102,6 +106,9 @@ def snapshot(
 
 class FrameWriter(OwnFile):
     """Appends frames to a trajectory, each handed to the system; `append_frame` may be called in any thread.
+
+    Attributes:
+        single: whether float32 is enough for positions, velocities and forces.
 
     Args:
         path: the trajectory.
@@ -114,6 +121,8 @@ class FrameWriter(OwnFile):
     Raises:
         OutputError: it cannot be written, or what is there is no such trajectory.
     """
+
+    single = False
 
     def __init__(
         self,
@@ -149,7 +158,7 @@ class FrameWriter(OwnFile):
         terms: Mapping[str, float] | None = None,
     ) -> Snapshot:
         """The present state of the engine, with what this file has of each atom (`snapshot`)."""
-        return snapshot(engine, thermo, time_ps, self._per_atom, terms)
+        return snapshot(engine, thermo, time_ps, self._per_atom, terms, self.single)
 
     def append_frame(self, frame: Snapshot) -> None:
         """Write a frame and hand it to the system.

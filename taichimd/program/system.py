@@ -107,6 +107,20 @@ class System(NotCopied):
         self._check_going()
         return self._vectors("force")
 
+    def single_vectors(self) -> tuple[Any, Any, Any] | None:
+        """Positions, velocities and forces, rounded to float32, where the device has them as they are.
+
+        None of one of several systems, and of atoms that are held, driven or folded.
+        """
+        systems = self.systems
+        plain = self.still is None and systems.drives is None and self.turns is None
+        if systems.state.batch or self.error is not None or not plain:
+            return None
+        with systems.evaluating():
+            systems.device.need_forces()
+        x, v, f = systems.state.single()
+        return x, v, f
+
     def _vectors(self, name: str) -> Array:
         own = self.systems.vectors(name)[self._part]
         return own.copy() if self.systems.state.batch else own

@@ -13,7 +13,7 @@ LEAST_INTERVAL = 10
 FEWEST_FRAMES = 10
 LARGEST_TRAJECTORY = 500_000_000
 """Bytes that the frames take at most if no number of frames is given, unless `FEWEST_FRAMES` take more."""
-BYTES_OF_AN_ATOM = {"extxyz": 180, "netcdf": 72, "traj": 72, "none": 1}
+BYTES_OF_AN_ATOM = {"extxyz": 180, "netcdf": 36, "traj": 72, "none": 1}
 """About what an atom takes in a frame, by format."""
 
 

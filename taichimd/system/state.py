@@ -59,6 +59,23 @@ def _copy_kernels(real: Any) -> tuple[Any, Any]:
     return to_user, from_user
 
 
+@cache
+def _gathering(real: Any) -> Any:
+    """Kernel: positions, velocities and forces in the user's order, in float32, one after the other."""
+    packed = ArrayField("f32", "9n", "the numbers")
+
+    @kernel(types_of(real), atoms=Atoms.only("n", "ident", "pos", "vel", "force"), packed=packed)
+    def gather(atoms, packed):
+        for i in range(atoms.n):
+            k = 3 * atoms.ident[i]
+            for c in ti.static(range(3)):
+                packed[k + c] = ti.cast(atoms.pos[i][c], ti.f32)
+                packed[3 * atoms.n + k + c] = ti.cast(atoms.vel[i][c], ti.f32)
+                packed[6 * atoms.n + k + c] = ti.cast(atoms.force[i][c], ti.f32)
+
+    return gather
+
+
 class State:
     """Positions, velocities, forces, masses and species of n atoms.
 
@@ -145,6 +162,7 @@ class State:
         self._user = self.spare.force
         self.turns: NDArray[np.int64] | None = None
         self._lifted: Any = None
+        self._packed: Any = None
         numbers = np.arange(n, dtype=np.int32)
         self.ident.from_numpy(numbers)
         self.sorted_of.from_numpy(numbers)
@@ -215,6 +233,14 @@ class State:
     def get(self, name: str) -> NDArray[np.float64]:
         """A vector quantity in the user's order, (n, 3) float64."""
         return self.to_user(getattr(self, name))
+
+    def single(self) -> NDArray[np.float32]:
+        """(3, n, 3) positions, velocities and forces in the user's order, rounded on the device."""
+        if self._packed is None:
+            self._packed = ti.ndarray(ti.f32, 9 * self.n)
+        with literals(self.real):
+            _gathering(self.real)(self, self._packed)
+        return on_host(self._packed).reshape(3, self.n, 3)
 
     def to_user(self, array: Any) -> NDArray[np.float64]:
         """Any device array of n vectors in the user's order, (n, 3) float64."""

@@ -153,7 +153,7 @@ def test_rows_and_frames_are_as_many_in_a_long_run_as_in_a_short_one(steps, rows
 
 @pytest.mark.parametrize(
     ("frames", "n_atoms", "every"),
-    [("extxyz", 13_000, 100), ("extxyz", 64_000, 500), ("netcdf", 64_000, 200), ("extxyz", 10**7, 2000)],
+    [("extxyz", 13_000, 100), ("extxyz", 64_000, 500), ("netcdf", 128_000, 200), ("extxyz", 10**7, 2000)],
 )
 def test_large_systems_have_fewer_frames_unless_a_number_is_given(frames, n_atoms, every):
     output = make_settings({"frames": frames}).with_intervals(20_000, n_atoms).output

@@ -5,10 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from ase import Atoms, units
+from ase.build import bulk
 from ase.constraints import FixAtoms
 from scipy.io import netcdf_file
 
 from taichimd.core.errors import OutputError, StructureError
+from taichimd.forcefields.load import load_forcefield
+from taichimd.io import netcdf_trajectory
 from taichimd.io.frames import read_frames
 from taichimd.io.netcdf_trajectory import (
     NetcdfTrajectoryWriter,
@@ -19,6 +22,7 @@ from taichimd.io.netcdf_trajectory import (
 )
 from taichimd.io.snapshot import Snapshot
 from taichimd.io.structures import read_structure
+from taichimd.program.engine import Engine
 
 pytestmark = pytest.mark.once
 
@@ -44,7 +48,12 @@ def write(path, frames, drop_from=None, **options):
     writer.close()
 
 
-def test_frames_come_back_exactly(tmp_path):
+def rounded(values):
+    """What the file has of the numbers of atoms."""
+    return np.asarray(values).astype(np.float32).astype(float)
+
+
+def test_frames_come_back_with_numbers_of_atoms_in_float32(tmp_path):
     path = tmp_path / "t.nc"
     more = {
         "values": {"charges": np.arange(4.0) / 3}, "energies": np.arange(4) / 7,
@@ -57,15 +66,16 @@ def test_frames_come_back_exactly(tmp_path):
     for atoms, frame in zip(netcdf_frames(path), frames, strict=True):
         assert atoms.get_chemical_symbols() == SYMBOLS
         assert atoms.pbc.tolist() == PBC.tolist()
-        assert atoms.positions.tobytes() == frame.positions.tobytes()
+        assert atoms.positions.tobytes() == rounded(frame.positions).tobytes()
         assert atoms.cell.array.tobytes() == frame.cell.tobytes()
-        assert atoms.get_momenta().tobytes() == frame.momenta.tobytes()
-        assert atoms.get_forces(apply_constraint=False).tobytes() == frame.forces.tobytes()
+        expected = rounded(frame.velocities) * frame.masses[:, None]
+        assert atoms.get_momenta().tobytes() == expected.tobytes()
+        assert atoms.get_forces(apply_constraint=False).tobytes() == rounded(frame.forces).tobytes()
         assert atoms.get_potential_energy() == frame.energy
         assert np.array_equal(atoms.get_stress(apply_constraint=False), frame.stress)
-        assert np.array_equal(atoms.get_charges(), frame.values["charges"])
-        assert np.array_equal(atoms.get_potential_energies(), frame.energies)
-        assert np.array_equal(atoms.info["virials"], frame.virials)
+        assert np.array_equal(atoms.get_charges(), rounded(frame.values["charges"]))
+        assert np.array_equal(atoms.get_potential_energies(), rounded(frame.energies))
+        assert np.array_equal(atoms.info["virials"], rounded(frame.virials))
         assert (atoms.info["step"], atoms.info["time_ps"]) == (frame.step, frame.time_ps)
         assert atoms.info["E_bond_eV"] == 1 / 3
         assert isinstance(atoms.constraints[0], FixAtoms)
@@ -87,6 +97,8 @@ def test_the_convention_has_its_names_and_units(tmp_path):
         ):
             assert found[name].units.decode() == unit
             values = np.array([getattr(frame, expected) for frame in frames])
+            assert found[name].typecode() == ("d" if name == "time" else "f")
+            values = values if name == "time" else rounded(values)
             np.testing.assert_allclose(found[name][:], factor * values, rtol=1e-14)
         assert found["atom_types"][:].tolist() == [14, 6, 8, 14]
         # A direction that is not periodic has no length.
@@ -103,7 +115,7 @@ def test_ase_reads_positions_and_cells(tmp_path):
         writer.append_frame(a_frame(step, cell=cell))
     writer.close()
     atoms = read(tmp_path / "t.nc", index=-1, format="netcdftrajectory")
-    assert np.array_equal(atoms.positions, a_frame(5).positions)
+    assert np.array_equal(atoms.positions, rounded(a_frame(5).positions))
     np.testing.assert_allclose(atoms.cell.array, cell, atol=1e-12)
     assert atoms.get_chemical_symbols() == SYMBOLS
 
@@ -145,6 +157,38 @@ def test_frames_with_other_quantities_are_refused(tmp_path):
         write(tmp_path / "t.nc", [a_frame(0), a_frame(5, energies=np.arange(4.0))])
 
 
+def test_a_file_begun_in_float64_continues_in_float64(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(netcdf_trajectory, "_SINGLE", ">f8")
+        write(tmp_path / "t.nc", [a_frame(0)])
+    writer = NetcdfTrajectoryWriter(tmp_path / "t.nc", SYMBOLS, PBC, 5)
+    assert not writer.single
+    writer.append_frame(a_frame(5))
+    writer.close()
+    found = [atoms.positions for atoms in netcdf_frames(tmp_path / "t.nc")]
+    assert np.array_equal(found, [a_frame(step).positions for step in (0, 5)])
+
+
+@pytest.mark.parametrize("held", [False, True])
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+def test_a_frame_of_a_run_is_rounded_once(tmp_path, held, precision):
+    """On the device, or on the host if atoms are held; in the user's order after sorts."""
+    atoms = bulk("Si", cubic=True) * 3
+    fixed = np.arange(216) == 5 if held else None
+    engine = Engine(atoms, load_forcefield("Si.sw"), precision=precision, fixed=fixed)
+    engine.set_state(velocities=np.random.default_rng(1).normal(scale=0.02, size=(216, 3)))
+    engine.advance(200, units.fs)
+    assert (engine.single_vectors() is None) == held
+    writer = NetcdfTrajectoryWriter(tmp_path / "t.nc", engine.symbols, engine.pbc)
+    writer.write(engine, engine.thermo(), 0.2)
+    writer.close()
+    (found,) = netcdf_frames(tmp_path / "t.nc")
+    assert found.positions.tobytes() == rounded(engine.positions()).tobytes()
+    assert found.get_forces(apply_constraint=False).tobytes() == rounded(engine.forces()).tobytes()
+    momenta = rounded(engine.velocities()) * found.get_masses()[:, None]
+    assert np.array_equal(found.get_momenta(), momenta)
+
+
 def test_another_file_is_refused(tmp_path):
     (tmp_path / "t.nc").write_bytes(b"CDF\x02 something else")
     with pytest.raises(OutputError, match="is not a trajectory that taichimd wrote"):
@@ -155,11 +199,11 @@ def test_commands_that_read_trajectories_read_it(tmp_path):
     frames = [a_frame(step, cell=4 * CELL) for step in (0, 5, 10)]
     write(tmp_path / "t.nc", frames)
     found = read_frames(tmp_path / "t.nc")
-    assert np.array_equal(found.positions, [frame.positions for frame in frames])
+    assert np.array_equal(found.positions, [rounded(frame.positions) for frame in frames])
     assert np.array_equal(found.times, [0.0, 0.005, 0.01])
     assert np.array_equal(found.energies, [frame.energy for frame in frames])
     assert not found.wrapped
     for number, frame in ((None, frames[2]), (1, frames[1]), (-3, frames[0])):
-        assert np.array_equal(read_structure(tmp_path / "t.nc", number).positions, frame.positions)
+        assert np.array_equal(read_structure(tmp_path / "t.nc", number).positions, rounded(frame.positions))
     with pytest.raises(StructureError, match="has 3 frames; from_frame = 3: expected -3 to 2"):
         read_structure(tmp_path / "t.nc", 3)

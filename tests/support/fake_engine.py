@@ -112,6 +112,10 @@ class FakeEngine:
     def velocities(self):
         return self._v.copy()
 
+    def single_vectors(self):
+        """None: a frame takes the vectors in float64."""
+        return None
+
     def forces(self):
         return self._f.copy()
 

@@ -8,9 +8,9 @@ Runs of Stillinger-Weber silicon through the command line, each in a process of 
 cache: default settings, frames every 100 steps as text and in binary, no frames. `start` is the time before
 the first report, `end` that of the picture and the reports after the last step.
 `--runs` takes some of the runs; `none` must be among them. `x none` compares all but the start with the run
-without frames, `x steps` with the steps alone. Then the text of one frame and rows of the
-table, in this process: `output` is what the run waits for, `in all` the difference to the same run without
-rows, divided by the number of rows. Kept in validation/results/: output_cpu.
+without frames, `x steps` with the steps alone. Then the text of one frame, frames of each format and rows of
+the table, in this process: `output` is what the run waits for, `in all` the difference to the same run
+without rows, divided by the number of rows. Kept in validation/results/: output_cpu.
 """
 
 import json
@@ -54,6 +54,7 @@ def main() -> None:
     common.write_json(options.out, report)
     report |= {
         "frame_of_64000_atoms": text_of_a_frame(),
+        "frames": frames(options),
         "rows": [rows(cells, options) for cells in sorted({options.cells, options.cells // 2})],
     }  # fmt: skip
     table = [
@@ -67,6 +68,9 @@ def main() -> None:
             f"row of {one['atoms']} atoms: output {one['output_ms']:.3f} ms, in all {one['in_all_ms']:.3f} ms"
         )
     print("frame of 64,000 atoms as text:", report["frame_of_64000_atoms"])
+    keys = "format", "per_atom", "bytes_per_atom", "write_ms", "read_ms"
+    print(common.table([[f"{one[key]:.3g}" if isinstance(one[key], float) else one[key] for key in keys]
+                        for one in report["frames"]], list(keys)))  # fmt: skip
     common.write_json(options.out, report)
 
 
@@ -119,6 +123,47 @@ def text_of_a_frame() -> dict[str, float]:
         "bytes": size, "seconds": seconds, "processor_seconds": statistics.median(processors),
         "MB_per_s": size / seconds / 1e6,
     }  # fmt: skip
+
+
+def frames(options: Any) -> list[dict[str, Any]]:
+    """Bytes of an atom and milliseconds of a frame that the run's thread writes, and that ASE reads.
+
+    ASE needs another package to read NetCDF: there taichimd's reader is timed.
+    """
+    from ase.build import bulk
+    from ase.io import read
+
+    from taichimd import Simulation
+    from taichimd.app.outputs import TrajectoryFile
+    from taichimd.io.netcdf_trajectory import netcdf_frames
+
+    simulation = Simulation(
+        bulk("Si", cubic=True, a=5.431) * options.cells, "Si.sw", temperature=300.0, backend=options.backend
+    )
+    simulation.run(10)
+    found, number, n_atoms = [], 11, len(simulation.engine.symbols)
+    with tempfile.TemporaryDirectory() as folder:
+        for per_atom in ((), ("energy",), ("energy", "virial")):
+            for suffix in ("extxyz", "traj", "nc"):
+                path, sizes, wrote, took = Path(folder) / f"{len(found)}.{suffix}", [], [], []
+                file = TrajectoryFile(path, per_atom=per_atom)
+                file.open(simulation)
+                for _ in range(number):
+                    begin = time.perf_counter()
+                    file._writer.write(simulation.engine, simulation.thermo(), simulation.time_ps)
+                    wrote.append(time.perf_counter() - begin)
+                    sizes.append(path.stat().st_size)
+                file.close()
+                for _ in range(number):
+                    begin = time.perf_counter()
+                    next(netcdf_frames(path, 0)) if suffix == "nc" else read(path, 0)
+                    took.append(time.perf_counter() - begin)
+                found.append({
+                    "format": suffix, "per_atom": ",".join(per_atom), "atoms": n_atoms,
+                    "bytes_per_atom": (sizes[-1] - sizes[0]) / (number - 1) / n_atoms,
+                    "write_ms": statistics.median(wrote) * 1e3, "read_ms": statistics.median(took) * 1e3,
+                })  # fmt: skip
+    return found
 
 
 def rows(cells: int, options: Any) -> dict[str, float]:
