@@ -7,10 +7,10 @@ Cases: `silicon` (HNEMD along x, y and z, 500 K, Tersoff 1989, 8,000 atoms), `si
 ballistic G(w) from which mean free paths follow), `silicon-long` (NEMD of 50, 100 and 200 nm with the line
 through 1/kappa against 1/L), `graphene` (HNEMD, 300 K, parts in and out of the plane),
 `silica` (glass of 3,000 atoms quenched from the melt, HNEMD, quantum correction), `stillinger-weber`
-(silicon, HNEMD, 1,000 K, for `lattice_kappa`), `speed` (HNEMD of 64,000 atoms of silicon with and without
-spectrum). Each case writes `heat_CASE.json` (with _ for -) and a picture. `silicon` uses
-`heat_silicon_short.json` if it is there; `silicon --paths` runs nothing, and adds free paths and kappa(L) of
-the two results that are there.
+(silicon, HNEMD, 1,000 K, for `lattice_kappa`), `stillinger-weber-500` (at 500 K), `speed` (HNEMD of 64,000
+atoms of silicon with and without spectrum). Each case writes `heat_CASE.json` (with _ for -) and a picture.
+`silicon` uses `heat_silicon_short.json` if it is there; `silicon --paths` runs nothing, and adds free paths
+and kappa(L) of the two results that are there.
 """
 
 import argparse
@@ -81,12 +81,19 @@ CASES: dict[str, dict[str, Any]] = {
         **DRIVEN, "temperature": 1000.0, "supercell": (10, 10, 10), "driving_force": 1e-4, "direction": "xyz",
         "every": 20, "runs": 9, "at_once": 9, "time": "300ps", "window": "60ps",
     },
+    "stillinger-weber-500": {
+        **DRIVEN, "temperature": 500.0, "supercell": (10, 10, 10), "driving_force": 5e-5, "direction": "xyz",
+        "every": 20, "runs": 9, "at_once": 9, "time": "500ps", "window": "125ps",
+    },
     "speed": {
         **DRIVEN, "temperature": 500.0, "supercell": (20, 20, 20), "driving_force": 1e-4, "every": 10,
         "runs": 1, "equilibrate": "1ps", "time": "60ps", "window": "1ps",
     },
 }  # fmt: skip
-POTENTIALS = {"stillinger-weber": "Si.sw", "graphene": "C_2010.tersoff", "silica": "SiO2_1990.vashishta"}
+POTENTIALS = {
+    "stillinger-weber": "Si.sw", "stillinger-weber-500": "Si.sw", "graphene": "C_2010.tersoff",
+    "silica": "SiO2_1990.vashishta",
+}  # fmt: skip
 
 
 def main() -> None:
@@ -144,6 +151,7 @@ CELLS: dict[str, Callable[[], Atoms]] = {
     "graphene": lambda: graphene_sheet(2.491),
     "silicon-300": lambda: bulk("Si", a=5.4425, cubic=True),
     "stillinger-weber": lambda: bulk("Si", a=5.445, cubic=True),
+    "stillinger-weber-500": lambda: bulk("Si", a=5.445, cubic=True),
 }
 
 

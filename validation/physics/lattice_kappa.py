@@ -4,9 +4,10 @@
     python -m validation.physics.lattice_kappa
 
 Force constants of second and third order of Stillinger-Weber silicon by `second_order` and `third_order`; the
-conductivity at 1,000 K by phono3py from the relaxation times of three-phonon scattering, in all and by
-frequency. If the result of `heat_by_frequency stillinger-weber` is there, HNEMD of the same crystal is beside
-it. Lattice dynamics has three-phonon scattering alone, and quantum occupation.
+conductivity at 500 and 1,000 K by phono3py from the relaxation times of three-phonon scattering, in all and
+by frequency. The results of `heat_by_frequency stillinger-weber` and `stillinger-weber-500`, HNEMD of the
+same crystal, stand beside it if they are there. Lattice dynamics has three-phonon scattering alone, and
+quantum occupation.
 """
 
 import json
@@ -29,7 +30,7 @@ def main() -> None:
     parser = common.parser(__doc__, out="lattice_kappa")
     parser.add_argument("--mesh", type=int, default=19, help="of wave vectors along each reciprocal vector")
     parser.add_argument("--a", type=float, default=5.445, help="lattice constant, angstrom")
-    parser.add_argument("--temperature", type=float, default=1000.0, help="K")
+    parser.add_argument("--temperatures", type=float, nargs="+", default=[500.0, 1000.0], help="K")
     options = parser.parse_args()
 
     from phono3py import Phono3py
@@ -52,7 +53,7 @@ def main() -> None:
         "phono3py": _version(),
         "potential": "Si.sw",
         "a_A": options.a,
-        "temperature_K": options.temperature,
+        "temperatures_K": options.temperatures,
         "supercell_atoms": len(atoms),
         "seconds_of_force_constants": time.monotonic() - begin,
         "kappa_W_per_mK": {},
@@ -62,18 +63,26 @@ def main() -> None:
         begin = time.monotonic()
         phonons.mesh_numbers = [mesh] * 3
         phonons.init_phph_interaction()
-        phonons.run_thermal_conductivity(temperatures=[options.temperature])
+        phonons.run_thermal_conductivity(temperatures=options.temperatures)
         found = phonons.thermal_conductivity
-        report["kappa_W_per_mK"][mesh] = float(np.ravel(found.kappa)[:3].mean())
+        means = np.reshape(found.kappa, (len(options.temperatures), 6))[:, :3].mean(axis=1)
+        report["kappa_W_per_mK"][mesh] = means.tolist()
         report["seconds"][mesh] = time.monotonic() - begin
-    report |= by_frequency(found)
-    other = options.out.with_name("heat_stillinger_weber.json")
-    driven = json.loads(other.read_text()) if other.is_file() else None
-    if driven is not None:
-        report["hnemd_W_per_mK"] = driven["kappa_W_per_mK"]
+        report |= by_frequency(found, means)
+        common.write_json(options.out, report)
+    report["hnemd_W_per_mK"] = [
+        driven["kappa_W_per_mK"] if driven else None for driven in map(driven_at, options.temperatures)
+    ]
     common.write_json(options.out, report)
-    plot(report, driven, options.out.with_suffix(".png"))
-    print(report["kappa_W_per_mK"], report.get("hnemd_W_per_mK"))
+    plot(report, options.out.with_suffix(".png"))
+    print(report["kappa_W_per_mK"], report["hnemd_W_per_mK"])
+
+
+def driven_at(temperature: float) -> dict[str, Any] | None:
+    """The result of HNEMD at a temperature, if it is there."""
+    name = "heat_stillinger_weber" + ("" if temperature == 1000.0 else f"_{temperature:g}")
+    file = common.RESULTS / f"{name}.json"
+    return json.loads(file.read_text()) if file.is_file() else None
 
 
 def _version() -> str:
@@ -82,44 +91,46 @@ def _version() -> str:
     return version("phono3py")
 
 
-def by_frequency(found: Any) -> dict[str, Any]:
+def by_frequency(found: Any, means: np.ndarray) -> dict[str, Any]:
     """Conductivity of modes in bins of frequency.
 
     Args:
-        found: phono3py's conductivity of one temperature.
+        found: phono3py's conductivity at several temperatures.
+        means: of the three directions at each temperature, W/(m K).
 
     Returns:
-        Middles of bins (THz) and W/(m K)/THz.
+        Middles of bins (THz) and, for each temperature, W/(m K)/THz.
     """
-    modes = np.reshape(found.mode_kappa, (*found.frequencies.shape, 6))[..., :3].mean(axis=-1)
-    modes *= np.ravel(found.kappa)[:3].mean() / modes.sum()
+    modes = np.reshape(found.mode_kappa, (len(means), *found.frequencies.shape, 6))[..., :3].mean(axis=-1)
     edges = np.arange(0.0, found.frequencies.max() + BIN, BIN)
-    summed, _ = np.histogram(found.frequencies, edges, weights=modes)
-    return {
-        "frequency_THz": (0.5 * (edges[1:] + edges[:-1])).tolist(),
-        "kappa_W_per_mK_per_THz": (summed / BIN).tolist(),
-    }
+    by_bin = []
+    for mean, of_modes in zip(means, modes, strict=True):
+        summed, _ = np.histogram(found.frequencies, edges, weights=of_modes * mean / of_modes.sum())
+        by_bin.append((summed / BIN).tolist())
+    return {"frequency_THz": (0.5 * (edges[1:] + edges[:-1])).tolist(), "kappa_W_per_mK_per_THz": by_bin}
 
 
-def plot(report: dict[str, Any], driven: dict[str, Any] | None, path: Path) -> None:
-    """Conductivity by frequency of both."""
+def plot(report: dict[str, Any], path: Path) -> None:
+    """Conductivity by frequency of both at each temperature."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(5.5, 3.4), dpi=120, layout="constrained")
-    axis = figure.subplots()
-    total = list(report["kappa_W_per_mK"].values())[-1]
-    axis.step(
-        report["frequency_THz"], report["kappa_W_per_mK_per_THz"], where="mid", linewidth=1,
-        label=f"lattice dynamics, {total:.0f} W/(m K)",
-    )  # fmt: skip
-    if driven is not None:
-        value, error = driven["kappa_W_per_mK"]
-        axis.plot(
-            driven["frequency_THz"], driven["spectra"][0]["value"], linewidth=1,
-            label=f"HNEMD, {value:.0f} ± {error:.0f} W/(m K)",
+    temperatures = report["temperatures_K"]
+    figure = Figure(figsize=(4.5 * len(temperatures), 3.4), dpi=120, layout="constrained")
+    axes = np.atleast_1d(figure.subplots(1, len(temperatures)))
+    totals = list(report["kappa_W_per_mK"].values())[-1]
+    for at, (axis, temperature) in enumerate(zip(axes, temperatures, strict=True)):
+        axis.step(
+            report["frequency_THz"], report["kappa_W_per_mK_per_THz"][at], where="mid", linewidth=1,
+            label=f"lattice dynamics, {totals[at]:.0f} W/(m K)",
         )  # fmt: skip
-    axis.set(xlabel="frequency (THz)", ylabel="W/(m K)/THz", xlim=(0.0, 20.0))
-    axis.legend(frameon=False, fontsize="small")
+        if (driven := driven_at(temperature)) is not None:
+            value, error = driven["kappa_W_per_mK"]
+            axis.plot(
+                driven["frequency_THz"], driven["spectra"][0]["value"], linewidth=1,
+                label=f"HNEMD, {value:.0f} ± {error:.0f} W/(m K)",
+            )  # fmt: skip
+        axis.set(xlabel="frequency (THz)", ylabel="W/(m K)/THz", xlim=(0.0, 20.0), title=f"{temperature:g} K")
+        axis.legend(frameon=False, fontsize="small")
     figure.savefig(path)
 
 
