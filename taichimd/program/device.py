@@ -391,8 +391,10 @@ class Device:
             self.call(hold_kernel(self.state.real), self.state, self.state.held)
 
     def warm_up(self, step: int) -> None:
-        """Compile what a run from a step on needs; changes nothing."""
+        """Compile what a run from a step on needs, its rows and checkpoints too; changes nothing."""
         self.need_outputs()
+        self.potentials()
+        self.state.get("vel")
         self.step_batch(1.0)
         if self.baths.coupling.whole:
             self.close_step(0, step, 1.0)

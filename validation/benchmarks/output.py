@@ -10,7 +10,7 @@ the first report, `end` that of the picture and the reports after the last step.
 `--runs` takes some of the runs; `none` must be among them. `x none` compares all but the start with the run
 without frames, `x steps` with the steps alone. Then the text of one frame, frames of each format and rows of
 the table, in this process: `output` is what the run waits for, `in all` the difference to the same run
-without rows, divided by the number of rows. Kept in validation/results/: output_cpu.
+without rows, divided by the number of rows. `--formats` measures the frames of each format alone. Kept in validation/results/: output_cpu.
 """
 
 import json
@@ -44,7 +44,13 @@ def main() -> None:
     parser.add_argument("--cells", type=int, default=10, help="cubic cells of 8 atoms along each side")
     parser.add_argument("--steps", type=int, default=2000)
     parser.add_argument("--runs", nargs="+", choices=RUNS, default=list(RUNS))
+    parser.add_argument("--formats", action="store_true")
     options = parser.parse_args()
+    if options.formats:
+        found = frames(options)
+        print(common.table([list(one.values()) for one in found], list(found[0])))
+        common.write_json(options.out, {**common.provenance(), "frames": found})
+        return
     with tempfile.TemporaryDirectory() as folder:
         runs = measured_runs(Path(folder), options)
     report = {
@@ -54,7 +60,6 @@ def main() -> None:
     common.write_json(options.out, report)
     report |= {
         "frame_of_64000_atoms": text_of_a_frame(),
-        "frames": frames(options),
         "rows": [rows(cells, options) for cells in sorted({options.cells, options.cells // 2})],
     }  # fmt: skip
     table = [
@@ -68,9 +73,6 @@ def main() -> None:
             f"row of {one['atoms']} atoms: output {one['output_ms']:.3f} ms, in all {one['in_all_ms']:.3f} ms"
         )
     print("frame of 64,000 atoms as text:", report["frame_of_64000_atoms"])
-    keys = "format", "per_atom", "bytes_per_atom", "write_ms", "read_ms"
-    print(common.table([[f"{one[key]:.3g}" if isinstance(one[key], float) else one[key] for key in keys]
-                        for one in report["frames"]], list(keys)))  # fmt: skip
     common.write_json(options.out, report)
 
 
