@@ -102,13 +102,13 @@ def _save(figure: "Figure", file: IO[bytes], form: str) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.image import imsave
 
-    def once(file: IO[bytes], **_options: Any) -> None:
-        canvas.draw()
-        imsave(file, np.asarray(canvas.buffer_rgba()), format="png", dpi=figure.dpi)
+    class Once(FigureCanvasAgg):
+        def print_figure(self, filename: Any, *_given: Any, **_options: Any) -> None:
+            self.draw()
+            imsave(filename, np.asarray(self.buffer_rgba()), format="png", dpi=self.figure.dpi)
 
     if form == "png":
-        canvas = FigureCanvasAgg(figure)
-        canvas.print_figure = once
+        Once(figure)
     figure.savefig(file, format=form)
 
 
