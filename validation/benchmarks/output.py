@@ -144,7 +144,8 @@ def frames(options: Any) -> list[dict[str, Any]]:
         bulk("Si", cubic=True, a=5.431) * options.cells, "Si.sw", temperature=300.0, backend=options.backend
     )
     simulation.run(10)
-    found, number, n_atoms = [], 11, len(simulation.engine.symbols)
+    found: list[dict[str, Any]] = []
+    number, n_atoms = 11, len(simulation.engine.symbols)
     with tempfile.TemporaryDirectory() as folder:
         for per_atom in ((), ("energy",), ("energy", "virial")):
             for suffix in ("extxyz", "traj", "nc"):
