@@ -129,7 +129,7 @@ def text_of_a_frame() -> dict[str, float]:
 
 
 def frames(options: Any) -> list[dict[str, Any]]:
-    """Bytes of an atom and milliseconds of a frame that the run's thread writes, and that ASE reads.
+    """Bytes of an atom and milliseconds of a frame that is copied and written, and that ASE reads: the fastest of 11.
 
     ASE needs another package to read NetCDF: there taichimd's reader is timed.
     """
@@ -165,7 +165,7 @@ def frames(options: Any) -> list[dict[str, Any]]:
                 found.append({
                     "format": suffix, "per_atom": ",".join(per_atom), "atoms": n_atoms,
                     "bytes_per_atom": (sizes[-1] - sizes[0]) / (number - 1) / n_atoms,
-                    "write_ms": statistics.median(wrote) * 1e3, "read_ms": statistics.median(took) * 1e3,
+                    "write_ms": min(wrote) * 1e3, "read_ms": min(took) * 1e3,
                 })  # fmt: skip
     return found
 
