@@ -129,7 +129,7 @@ def text_of_a_frame() -> dict[str, float]:
 
 
 def frames(options: Any) -> list[dict[str, Any]]:
-    """Bytes of an atom and milliseconds of a frame that is copied and written, and that ASE reads: the fastest of 11.
+    """Bytes of an atom, milliseconds in which a frame is copied and written, and read by ASE: fastest of 11.
 
     ASE needs another package to read NetCDF: there taichimd's reader is timed.
     """
