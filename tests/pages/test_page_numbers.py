@@ -104,14 +104,6 @@ def embedded(atoms, case, file="eam"):
     return f"{1000 * row['ms_per_step']['taichimd']:.0f}"
 
 
-def integral_until(column, end):
-    """Mean of the integral of an interface of silicon and germanium from 1 ps on, or of its error."""
-    times, values = (
-        np.array(of(SIGE, "equilibrium", key)) for key in ("integral_time_ps", f"{column}_MW_per_m2K")
-    )
-    return values[(times >= 1.0) & (times <= end)].mean()
-
-
 def started(case, cache):
     """Seconds from Enter to the last file of a run on a GPU, with kernels in the cache or without."""
     (row,) = (row for row in of("starting_h200", "results") if row["case"] == case)
@@ -239,7 +231,7 @@ NUMBERS = [
     (
         CONDUCTIVITY,
         "| equilibrium, integral between 1 and 4.5 ps",
-        lambda: with_error(integral_until("integral", 4.5), integral_until("integral_error", 4.5), 0),
+        lambda: with_error(*of(SIGE, "equilibrium", "G_on_plateau"), 0),
     ),
     (CONDUCTIVITY, "| 50 |", lambda: with_error(*of("heat_silicon_long", "lengths", 0, "kappa_W_per_mK"), 2)),
     (
