@@ -13,6 +13,8 @@ from taichimd.neighbours.tuple_arrays import Tuples
 
 PARTICLE = ByTuple()
 """No term by tuple."""
+VALUES = 3
+"""Numbers that a pair of passes leaves with each of its members: dU_i/dr + dU_j/dr, dU_j/dr, the energy."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,11 @@ class TermGroup:
     all_pairs: bool = False
     near_list: bool = True
     pages: int = 1
+
+    @property
+    def values_of_member(self) -> int:
+        """Numbers that a pair by tuple decomposition leaves with each of its members, at most."""
+        return VALUES if self.terms.passes else 1
 
     @property
     def in_moments(self) -> bool:

@@ -8,7 +8,8 @@ both atoms,
 
 which is Fan et al., Comput. Phys. Commun. 218, 10 (2017), eqs. 28 and 30, for energies that know distances
 alone. Sums are exact (`reproducible_sum`): on a GPU threads side by side share an atom (`threads_per_atom`),
-with the bits of one thread.
+with the bits of one thread. By tuple decomposition a loop over pairs comes before each of these loops
+(`tuple_passes`).
 """
 
 from typing import Any
@@ -16,15 +17,18 @@ from typing import Any
 from taichimd.core.arguments import View, device_helper
 from taichimd.core.runtime import computed_in, ti
 from taichimd.enumerate.access import access, store_matrix
-from taichimd.enumerate.group import GroupFunctions, TermGroup
+from taichimd.enumerate.group import VALUES, GroupFunctions, TermGroup
 from taichimd.enumerate.parameters import columns_of
 from taichimd.enumerate.reproducible_sum import ALL, FORCE, TERMS, empty_sums, store_function, with_term
 from taichimd.enumerate.row_sums import across
 from taichimd.enumerate.terms import EACH_ATOM, NEIGHBOUR_SUM, PAIR_FORCES, LookUp, Passes, takes_row
+from taichimd.enumerate.tuple_lists import tuple_lists_function
+from taichimd.enumerate.tuple_passes import member_function, pair_function
 from taichimd.enumerate.visits import visit_function
 from taichimd.neighbours.control import Control
 from taichimd.neighbours.prune import prune_functions, threads_of_cut
 from taichimd.neighbours.rows import row_layout
+from taichimd.neighbours.tuple_arrays import pairs_end
 
 
 class OfAtom(View):
@@ -56,10 +60,24 @@ def passes_functions(group: TermGroup, variant: Any, thermostat: Any, box: Any) 
     cutters = threads_of_cut(backend, has_pairs=True)
     pruning = prune_functions(group.terms.n_kinds, backend, False, False, box, cutters, number=group.number)
     vec = ti.types.vector(3, real)
+    by_tuple = group.by_tuple.pairs
+    list_tuples = tuple_lists_function(group, real, term, backend) if by_tuple else None
 
     @device_helper
     def of_atom(values: Any) -> OfAtom:
         return OfAtom(**dict(zip(names, values, strict=True)))
+
+    def pairs_and_members(numbers: Any, of_pair: Any, add: Any) -> tuple[Any, Any]:
+        """A loop over pairs, and what visits their members afterwards."""
+        leave = pair_function(look, term, count, numbers, of_pair)
+
+        @ti.func
+        def run(g: ti.template(), control: ti.template(), frozen, always: ti.template(), how: ti.template()):
+            for pair in range(pairs_end(g.n, g.tuples)):
+                if control[frozen] == 0 and (ti.static(always) or g.stepping == 1):
+                    leave(pair, g.kept.pair_table, g, how)
+
+        return run, member_function(term, numbers, add)
 
     def neighbour_sum(one: Any, then: Any) -> Any:
         """Loop over atoms that stores a sum over neighbours; `then`, if any, is the pass over atoms after."""
@@ -70,7 +88,22 @@ def passes_functions(group: TermGroup, variant: Any, thermostat: Any, box: Any) 
             theirs = [ti.cast(g.own[k][j], term) for k in ti.static(range(count))]
             with_term(sums, 1, 0, one.function(ti.sqrt(r2), p, of_atom(mine), of_atom(theirs)))
 
-        visits = visit_function(look, term, count, True, add_term)
+        @computed_in(term)
+        def of_pair(r, p, q, mine, theirs, how: ti.template()):
+            return ti.Vector(
+                [
+                    one.function(r, p, of_atom(mine), of_atom(theirs)),
+                    one.function(r, q, of_atom(theirs), of_atom(mine)),
+                ]
+            )
+
+        @computed_in(term)
+        def add_member(sums: ti.template(), d, r2, values, how: ti.template()):
+            with_term(sums, 1, 0, values[0])
+
+        evaluate, visits = None, visit_function(look, term, count, True, add_term)
+        if by_tuple:
+            evaluate, visits = pairs_and_members(lambda how: 1, of_pair, add_member)
 
         @ti.func
         def store_sum(
@@ -93,6 +126,8 @@ def passes_functions(group: TermGroup, variant: Any, thermostat: Any, box: Any) 
             g: ti.template(), want: ti.template(), first: ti.template(), out: ti.template(),
             control: ti.template(), frozen, always: ti.template()
         ):  # fmt: skip
+            if ti.static(bool(evaluate)):
+                evaluate(g, control, frozen, always, FORCE)
             for thread in range(g.pairs_end):
                 store_sum(thread, g.kept.pair_table, g, want, first, out, control, frozen, always)
 
@@ -172,21 +207,44 @@ def passes_functions(group: TermGroup, variant: Any, thermostat: Any, box: Any) 
     begins = [bool(knowing) and number == knowing[0] for number in range(len(program.passes))]
 
     @computed_in(term)
-    def add_force(sums: ti.template(), j, d, r2, p, mine, g: ti.template(), want: ti.template()):
-        """Force of a pair, with energy and virial if they are wanted."""
+    def add_pair(sums: ti.template(), d, r, values, want: ti.template()):
+        """Force of a pair of dU_i/dr + dU_j/dr, and, if wanted, virial and energy of dU_j/dr and u."""
         terms = ti.static(TERMS[FORCE] if want == FORCE else TERMS[ALL])
+        e = d / r
+        for q in ti.static(range(3)):
+            with_term(sums, terms, q, values[0] * e[q])
+        if ti.static(want != FORCE):
+            with_term(sums, terms, 3, values[2])
+            for q in ti.static(range(9)):
+                with_term(sums, terms, ti.static(4 + q), -values[1] * d[q // 3] * e[q % 3])
+
+    @computed_in(term)
+    def add_force(sums: ti.template(), j, d, r2, p, mine, g: ti.template(), want: ti.template()):
         r = ti.sqrt(r2)
         theirs = [ti.cast(g.own[k][j], term) for k in ti.static(range(count))]
         u, to_mine, to_theirs = function(r, p, of_atom(mine), of_atom(theirs))
-        e = d / r
-        for q in ti.static(range(3)):
-            with_term(sums, terms, q, (to_mine + to_theirs) * e[q])
-        if ti.static(want != FORCE):
-            with_term(sums, terms, 3, u)
-            for q in ti.static(range(9)):
-                with_term(sums, terms, ti.static(4 + q), -to_theirs * d[q // 3] * e[q % 3])
+        add_pair(sums, d, r, [to_mine + to_theirs, to_theirs, u], want)
 
-    visit_forces = visit_function(look, term, count, True, add_force)
+    def numbers_of_forces(want: int) -> int:
+        return 1 if want == FORCE else VALUES
+
+    @computed_in(term)
+    def forces_of_pair(r, p, q, mine, theirs, want: ti.template()):
+        u, to_mine, to_theirs = function(r, p, of_atom(mine), of_atom(theirs))
+        found = ti.Vector.zero(term, ti.static(2 * numbers_of_forces(want)))
+        found[0] = found[ti.static(numbers_of_forces(want))] = to_mine + to_theirs
+        if ti.static(want != FORCE):
+            other, _to_mine, _to_theirs = function(r, q, of_atom(theirs), of_atom(mine))
+            found[1], found[2], found[4], found[5] = to_theirs, u, to_mine, other
+        return found
+
+    @computed_in(term)
+    def add_member(sums: ti.template(), d, r2, values, want: ti.template()):
+        add_pair(sums, d, ti.sqrt(r2), values, want)
+
+    evaluate_forces, visit_forces = None, visit_function(look, term, count, True, add_force)
+    if by_tuple:
+        evaluate_forces, visit_forces = pairs_and_members(numbers_of_forces, forces_of_pair, add_member)
 
     @ti.func
     def store_forces(
@@ -216,6 +274,8 @@ def passes_functions(group: TermGroup, variant: Any, thermostat: Any, box: Any) 
     ):  # fmt: skip
         # Sums of virials count that neighbouring threads have neighbouring atoms.
         many = ti.static(lanes if want in (FORCE, ALL) else 1)
+        if ti.static(bool(evaluate_forces)):
+            evaluate_forces(g, control, frozen, True, want)
         for thread in range(g.pairs_end if ti.static(many > 1) else g.n):
             store_forces(thread, many, g.kept.pair_table, first, g, out, control, frozen, want, bath)
 
@@ -259,5 +319,7 @@ def passes_functions(group: TermGroup, variant: Any, thermostat: Any, box: Any) 
     @ti.func
     def cut(g: ti.template(), most_drift2, control: ti.template(), cells: ti.template()):
         pruning.prune(g, most_drift2, control, cells)
+        if ti.static(bool(list_tuples)):
+            list_tuples(g, control)
 
     return GroupFunctions(cut, pruning.unfit, cutters, all_stages)

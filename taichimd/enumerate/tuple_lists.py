@@ -30,7 +30,6 @@ from taichimd.neighbours.tuple_arrays import (
     triplet_at,
     triplets_begin,
     triplets_end,
-    value_at,
 )
 
 
@@ -204,8 +203,8 @@ def tuple_lists_function(group: TermGroup, real: Any, term: Any, backend: str) -
                 control[overfull] = 1
         if due(g.near.width, control) == 1:
             triplets = triplets_end(g.n, t) - triplets_begin(g.n, t)
-            records = value_at(triplets_end(g.n, t), g.n, t)
-            if 2 * triplets > t.slopes.shape[0] or records > t.values.shape[0]:
+            numbers_of_all = triplets + 2 * group.values_of_member * pairs_end(g.n, t)
+            if 2 * triplets > t.slopes.shape[0] or numbers_of_all > t.values.shape[0]:
                 control[overfull] = 1
         if ti.static(far):
             fill(g.verlet, g, control)

@@ -31,7 +31,10 @@ class Tuples(Bundle):
         "entry; of each triplet the centre, and its slots s and t of the near list in 16 bits each"
     )  # fmt: skip
     values: Any = ArrayField(
-        "term", "2 pairs + triplets", "of each member u'/r, eV/angstrom^2; of each triplet its energy, eV"
+        "term",
+        "2 pairs + triplets, or 6 pairs",
+        "of each member u'/r, eV/angstrom^2; of each triplet its energy, eV; or of members of passes three "
+        "numbers (`group.VALUES`), each number of all members after the other",
     )
     slopes: Any = ArrayField(
         "term_vec", "2 triplets",

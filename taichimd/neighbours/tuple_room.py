@@ -17,10 +17,16 @@ CURE = f"use decomposition 'particle', {FEWER}"
 
 
 class TupleRoom:
-    """The arrays of `Tuples` for one system, if there are any."""
+    """The arrays of `Tuples` for one system, if there are any.
 
-    def __init__(self, state: State, present: bool) -> None:
-        self._n, self._present = state.n, present
+    Args:
+        state: the system.
+        present: whether there are any.
+        of_member: numbers that a pair leaves with each of its members.
+    """
+
+    def __init__(self, state: State, present: bool, of_member: int = 1) -> None:
+        self._n, self._present, self._of_pair = state.n, present, 2 * of_member
         self._vec, self._term = ti.types.vector(3, state.term), state.term
         if present:
             self.firsts = ti.ndarray(ti.i32, firsts_size(state.n))
@@ -28,8 +34,10 @@ class TupleRoom:
 
     def _reserve(self, pairs: int, triplets: int, what: str) -> None:
         kinds = (
-            (ti.i32, 5 * pairs + 2 * triplets), (self._term, 2 * pairs + triplets), (self._vec, 2 * triplets),
-        )  # fmt: skip
+            (ti.i32, 5 * pairs + 2 * triplets),
+            (self._term, self._of_pair * pairs + triplets),
+            (self._vec, 2 * triplets),
+        )
         size = self.bytes_for(pairs, triplets)
         made = (array(dtype, numbers, what, size, CURE) for dtype, numbers in kinds)
         self.tuples, self.values, self.slopes = made
@@ -53,13 +61,14 @@ class TupleRoom:
         need = self.bytes_for(most_pairs, most_triplets)
         what = f"a list of {pairs} pairs and {triplets} triplets of {self._n} atoms"
         self._reserve(1, 1, what)  # what is held now is free for the new one
-        require(need, 5 * most_pairs + 2 * most_triplets, what, CURE)
+        longest = max(5, self._of_pair) * most_pairs + 2 * most_triplets
+        require(need, longest, what, CURE)
         self._reserve(most_pairs, most_triplets, what)
 
     def bytes_for(self, pairs: int, triplets: int) -> int:
         """Memory for so many pairs and triplets."""
         size = 4 if self._term == ti.f32 else 8
-        return pairs * (20 + 2 * size) + triplets * (8 + 7 * size)
+        return pairs * (20 + self._of_pair * size) + triplets * (8 + 7 * size)
 
     def statistics(self) -> dict[str, Any]:
         """Sizes and memory, for reports."""

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Sequence
 
 from taichimd.core.errors import SettingsError, TaichimdWarning
-from taichimd.enumerate.terms import ByTuple, Terms
+from taichimd.enumerate.terms import EACH_ATOM, ByTuple, Terms
 from taichimd.forcefields.bound import Bound
 
 PARTICLE, TUPLE, AUTO = DECOMPOSITIONS = ("particle", "tuple", "auto")
@@ -49,9 +49,15 @@ def choose(decomposition: str, groups: Sequence[Terms], all_pairs: bool, backend
 def has_tuples(terms: Terms) -> bool:
     """Whether a group has pairs or triplets of which lists can be made.
 
-    Passes over atoms have none, and an energy that depends on a coordination number is of an atom.
+    An energy that depends on a coordination number is of an atom.
     """
-    return terms.pair is not None or bodies_by_tuple(terms)
+    return pairs_by_tuple(terms) or bodies_by_tuple(terms)
+
+
+def pairs_by_tuple(terms: Terms) -> bool:
+    """Whether lists of pairs can be made: of a pair term, or of passes over neighbours."""
+    passes = terms.passes.function.passes if terms.passes else ()
+    return terms.pair is not None or any(one.kind != EACH_ATOM for one in passes)
 
 
 def bodies_by_tuple(terms: Terms) -> bool:
@@ -78,5 +84,4 @@ def warn_of_unchanged(decomposition: str, groups: Sequence[Bound]) -> None:
 def by_tuple(chosen: str, terms: Terms) -> ByTuple:
     """The terms of a group of which lists of tuples are made."""
     by_pairs = chosen == TUPLE or (chosen == TUPLE_PAIRS and terms.short_body)
-    pairs = by_pairs and terms.pair is not None
-    return ByTuple(pairs, chosen == TUPLE and bodies_by_tuple(terms))
+    return ByTuple(by_pairs and pairs_by_tuple(terms), chosen == TUPLE and bodies_by_tuple(terms))

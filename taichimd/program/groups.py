@@ -130,7 +130,8 @@ class Choice:
 
 
 def _near_list(state: State, group: TermGroup, bound: Bound, zeta: int) -> NearList:
-    tuples: Any = PairRows(state, group.pages) if group.pair_rows else TupleRoom(state, bool(group.by_tuple))
+    room = TupleRoom(state, bool(group.by_tuple), group.values_of_member)
+    tuples: Any = PairRows(state, group.pages) if group.pair_rows else room
     if bound.room is not None:
         tuples = bound.room()
     return NearList(

@@ -181,6 +181,40 @@ def test_own_terms_have_curves_parameters_of_elements_and_ordered_pairs():
     assert found.virials[0, 0, 0] == pytest.approx(-2.0 * -0.1875 * (1.5 - 0.5 * 1.6), abs=1e-6)
 
 
+@each_atom("weight")
+def weight(mine, p):
+    return 0.0, p.depth
+
+
+@pair_forces
+def unequal(r, p, mine, theirs):
+    """The atoms of a pair have unequal parts of its energy."""
+    u, du = p.phi(r)
+    return mine.weight * u, mine.weight * du, theirs.weight * du
+
+
+UNEQUAL = ManyBody(
+    "unequal", [weight, unequal], arrays=("weight",), params={"depth": "eV"}, tables={"phi": "1"},
+    of_atoms=("depth",),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("made", [OWN, UNEQUAL])
+def test_own_terms_agree_by_particle_and_by_tuple(made):
+    rows = own_rows()
+    if made is UNEQUAL:
+        rows = {key: {name: one for name, one in row.items() if name != "f"} for key, row in rows.items()}
+    atoms = testing.rattled(bulk("Cu", a=3.2, cubic=True).repeat((2, 1, 1)), 0.1, seed=3)
+    atoms.symbols[::3] = "Ni"
+    one, other = (
+        Engine(atoms, made(table=rows, cutoff=4.0), backend="cpu", decomposition=how).evaluate()
+        for how in ("particle", "tuple")
+    )
+    assert np.ptp(one.energies) > 0.1
+    for what in ("energies", "forces", "virials"):
+        np.testing.assert_allclose(getattr(other, what), getattr(one, what), rtol=0, atol=1e-12)
+
+
 @pair_potential(params={"k": "1"}, tables={"u": "eV"})
 def tabulated(r, p):
     u, du = p.u(r)

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from ase import units
 from ase.build import bulk
+from ase.neighborlist import neighbor_list
 from bits import elsewhere, here
 
 from taichimd import Batch, LennardJones, Simulation, TaichiMD, testing
-from taichimd.core.errors import TaichimdWarning
 from taichimd.ensembles.registry import Langevin, MartynaTobiasKlein
 from taichimd.forcefields.load import load_forcefield
 from taichimd.io.checkpoint import read_checkpoint
@@ -143,7 +143,6 @@ PAIRS = LennardJones(epsilon=0.01, sigma=2.2, cutoff=4.5, truncation="force-shif
 
 
 @pytest.mark.long
-@pytest.mark.filterwarnings("ignore:decomposition .tuple. does not change")
 def test_sums_and_both_decompositions(eam):
     atoms = alloy()
     parts = [Engine(atoms, one, backend="cpu").evaluate() for one in (eam, PAIRS)]
@@ -156,15 +155,19 @@ def test_sums_and_both_decompositions(eam):
             np.testing.assert_allclose(getattr(found, what), expected, rtol=0, atol=1e-11, err_msg=what)
 
 
-def test_tuples_do_not_change_it_and_a_note_says_so(eam):
-    atoms = alloy()
-    with pytest.warns(
-        TaichimdWarning, match=r'decomposition "tuple" does not change CuNi\.eam\.fs'
-    ) as caught:
-        engine = Engine(atoms, eam, backend="cpu", decomposition="tuple")
-    assert len(caught) == 1
-    assert engine.decomposition == "particle"
-    same(numbers(engine), numbers(Engine(atoms, eam, backend="cpu", decomposition="particle")))
+def test_tuple_decomposition_has_the_bits_of_particle_decomposition(eam):
+    """Also in a cell where atoms have images of themselves as neighbours."""
+    for atoms in (alloy(), alloy(2, (1, 1, 1))):
+        found = []
+        for decomposition in ("particle", "tuple"):
+            engine = Engine(atoms, eam, backend="cpu", decomposition=decomposition)
+            engine.advance(12, 2.0 * FS)
+            assert engine.decomposition == decomposition
+            found.append(numbers(engine))
+        same(*found)
+        atoms.positions = engine.positions()
+        both_ends = len(neighbor_list("i", atoms, eam.cutoff))
+        assert both_ends // 2 <= engine.statistics()["pairs"] < both_ends, "each pair is listed once"
 
 
 @pytest.mark.long

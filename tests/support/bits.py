@@ -131,6 +131,8 @@ def eam():
     engine = Engine(alloy(), forcefield, backend="cpu", ensemble=bath)
     engine.advance(60, 2.0 * units.fs)
     now = engine.evaluate()
+    by_tuple = Engine(alloy(), forcefield, backend="cpu", ensemble=bath, decomposition="tuple")
+    by_tuple.advance(60, 2.0 * units.fs)
     beyond = np.array([engine.statistics().get("beyond_tables", 0)])
     chain = MonteCarlo(alloy(), forcefield, temperature=900.0, kind="single", backend="cpu", seed=4)
     chain.advance(4)
@@ -141,6 +143,7 @@ def eam():
         now.energies,
         now.virials,
         engine.cell,
+        by_tuple.positions(),
         beyond,
         chain.positions(),
         np.array([chain.energy, chain.moves.accepted]),
