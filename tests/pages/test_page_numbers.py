@@ -114,6 +114,12 @@ def written(frames, key):
     return f"{of('output_h200', 'runs', frames, key):.2f}"
 
 
+def bytes_of(form, per_atom):
+    rows = of("output_formats_cpu", "frames")
+    (row,) = (row for row in rows if (row["format"], row["per_atom"]) == (form, per_atom))
+    return f"{row['bytes_per_atom']:.0f}"
+
+
 PHYSICS, CONDUCTIVITY = "docs/measurements/physics.md", "docs/measurements/conductivity.md"
 LIMITS, RELAX = "docs/measurements/speed_limits.md", "docs/howto/relax.md"
 BATCHES = "docs/decisions/022-batches.md"
@@ -122,7 +128,17 @@ SIGE = "interface_conductance_sige"
 PHONONS = "docs/howto/phonons.md"
 CSSP, OUTPUT = "docs/howto/cssp.md", "docs/howto/output.md"
 SPEED, WRITTEN = "docs/measurements/speed.md", "docs/decisions/027-output.md"
+FORMATS = {
+    "| positions, velocities, forces": "",
+    "| with `--per-atom energy` ": "energy",
+    "| with `--per-atom energy,virial`": "energy,virial",
+}
 NUMBERS = [
+    *(
+        ("docs/trajectories.md", row, lambda form=form, per_atom=per_atom: bytes_of(form, per_atom))
+        for row, per_atom in FORMATS.items()
+        for form in ("extxyz", "traj", "nc")
+    ),
     *(
         (WRITTEN, "| default", lambda key=key: written("default", key))
         for key in ("steps", "output", "end", "of_none")
