@@ -30,29 +30,34 @@ class Grid:
     extent: NDArray[np.float64]
 
 
-def span(
-    frame: Frame, positions: NDArray[np.float64] | None, radius: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Lowest and highest fractional coordinates that bins cover, (3,) each: 0 and 1 where periodic.
+Extent = tuple[NDArray[np.float64], NDArray[np.float64]]
+"""Lowest and highest fractional coordinates, (3,) each."""
+
+
+def extent_of(frame: Frame, positions: NDArray[np.float64]) -> Extent:
+    """Of the atoms at positions (n, 3), angstrom."""
+    fractional = positions @ frame.inverse
+    return fractional.min(axis=0), fractional.max(axis=0)
+
+
+def span(frame: Frame, atoms: Extent | None, radius: float) -> Extent:
+    """What bins cover: 0 and 1 where periodic.
 
     Args:
         frame: the lattice.
-        positions: (n, 3) angstrom; may be None if the frame is periodic in all directions.
+        atoms: `extent_of` the atoms; may be None if the frame is periodic in all directions.
         radius: of the search, angstrom.
     """
     low, high = np.zeros(3), np.ones(3)
-    if positions is not None:
-        fractional = positions @ frame.inverse
-        least, most = fractional.min(axis=0), fractional.max(axis=0)
+    if atoms is not None:
+        least, most = atoms
         # Bins serve until an atom leaves them; room that grows with the atoms is left ever less often.
         room = np.maximum(radius / frame.heights, (most - least) / 8)
         low, high = np.where(frame.pbc, low, least - room), np.where(frame.pbc, high, most + room)
     return low, high
 
 
-def make_grid(
-    frame: Frame, positions: NDArray[np.float64] | None, n: int, radius: float, shared: bool = False
-) -> Grid:
+def make_grid(frame: Frame, atoms: Extent | None, n: int, radius: float, shared: bool = False) -> Grid:
     """Bins about as wide as the radius or a part of it, at most some per atom.
 
     So a huge empty box costs nothing.
@@ -62,12 +67,12 @@ def make_grid(
 
     Args:
         frame: the lattice.
-        positions: (n, 3) angstrom; may be None if the frame is periodic in all directions.
+        atoms: as of `span`.
         n: number of atoms.
         radius: of the search, angstrom.
         shared: whether threads share an atom: they compare several at once, and do best with long stretches.
     """
-    origin, end = span(frame, positions, radius)
+    origin, end = span(frame, atoms, radius)
     extent = end - origin
     lengths = frame.heights * extent
     # Half the radius fits a sphere closer, unless so few atoms are in a bin that visiting bins costs more.

@@ -42,6 +42,7 @@ class Lists:
         verlet: the Verlet list. near: the near list of each group, with what its terms keep.
         control: what kernels tell each other and the host (see `control`).
         expected: steps that a list lasts, by experience.
+        bins_hold: whether no atom can leave the bins of the last build.
         age: steps since the last build.
         most_age: steps after which a loop on the device builds again without need (`force_builds`), or
             `NEVER`.
@@ -70,6 +71,7 @@ class Lists:
         self._outdated = True
         self.control.fill(0)
         self._seen = self.look()
+        self.bins_hold = False
         self.expected = 50.0
         self.age = 0
         self._pace, self._calls = float(unroll), 0
@@ -184,6 +186,7 @@ class Lists:
                     self._trust = 0
             self.verlet.build(self._state, frames, self.cutoff + self.skins.outer, self.control)
         if not self._all_pairs:
+            self.bins_hold = all(frame.pbc.all() for frame in frames)
             for near in self.near:
                 near.set_places(self.verlet.shifts.shape[0])
         self.age = 0

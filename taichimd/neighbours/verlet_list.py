@@ -13,7 +13,7 @@ from taichimd.core.memory import FEWER, fits, require
 from taichimd.core.runtime import backend, literals, ti
 from taichimd.neighbours import kernels as nk
 from taichimd.neighbours.control import NONE, OUTSIDE, Control
-from taichimd.neighbours.grid import Grid, make_grid, span
+from taichimd.neighbours.grid import Extent, Grid, extent_of, make_grid, span
 from taichimd.neighbours.pages import page_length, rows_in_pages
 from taichimd.neighbours.rows import CHUNKED, roomy_width, row_layout, row_width
 from taichimd.neighbours.scan import scan_size
@@ -129,11 +129,6 @@ class VerletList:
         self.search = replace(self.search, some_rows=True)
         self.sort.away, self.sort.needed = away, inf
 
-    @property
-    def periodic(self) -> bool:
-        """Whether no atom can leave the bins of the last build."""
-        return self._plan_of is not None and all(frame.pbc.all() for frame in self._plan_of[0])
-
     def forget_cell(self) -> None:
         """The device has changed what lies there of the cell."""
         self._grid_values = self._shift_values = np.zeros(0)
@@ -155,12 +150,13 @@ class VerletList:
         """Lay out bins and images, and reserve room."""
         # Only directions without periodicity need to know where the atoms are.
         of_all = None if all(frame.pbc.all() for frame in frames) else state.get("pos")
-        positions = [None if of_all is None else of_all[part] for part in state.parts]
-        errors = [_error_of(*one, radius) for one in zip(frames, positions, strict=True)]
+        parts = zip(frames, state.parts, strict=True)
+        extents = [None if of_all is None else extent_of(frame, of_all[part]) for frame, part in parts]
+        errors = [_error_of(*one, radius) for one in zip(frames, extents, strict=True)]
         reach = radius + self._choose(state, max(errors))
         sizes, shared = state.sizes.tolist(), self.search.together
-        plans = zip(frames, positions, sizes, strict=True)
-        grids = [make_grid(frame, x, size, reach, shared) for frame, x, size in plans]
+        plans = zip(frames, extents, sizes, strict=True)
+        grids = [make_grid(frame, extent, size, reach, shared) for frame, extent, size in plans]
         self._reserve_bins(sum(int(np.prod(grid.bins)) for grid in grids))
         self._set_grid(np.vstack([_rows_of(*one) for one in zip(frames, grids, strict=True)]), state)
         images = [_images_of(*one) for one in zip(frames, grids, strict=True)]
@@ -335,9 +331,9 @@ def _images_of(frame: Frame, grid: Grid) -> NDArray[np.int64]:
     return np.where(frame.pbc, np.maximum(-(-grid.reach // grid.bins), 1), 0)
 
 
-def _error_of(frame: Frame, positions: NDArray[np.float64] | None, radius: float) -> float:
+def _error_of(frame: Frame, atoms: Extent | None, radius: float) -> float:
     """By how much distances of positions in float32 may be wrong inside the bins, angstrom."""
-    farthest = np.max(np.abs(span(frame, positions, radius)), axis=0)
+    farthest = np.max(np.abs(span(frame, atoms, radius)), axis=0)
     size = float((np.linalg.norm(frame.vectors, axis=1) * farthest).sum()) + radius
     # Some roundings of coordinates that large, each by half a unit of 24 bits, and a bit that means something
     # else.

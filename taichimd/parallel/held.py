@@ -321,7 +321,7 @@ class Held:
         """
         assert self.device is not None
         lists = self.device.lists
-        skins, learnt = lists.skins, lists.builds_allowed > 0 and lists.verlet.periodic
+        skins, learnt = lists.skins, lists.builds_allowed > 0 and lists.bins_hold
         gone, pace = np.sqrt(on_host(self.shared.words)[[GONE, PACE]].view(np.float32)).tolist()
         return skins.drift if lists.near_list else skins.near, self.allowed, gone, pace, learnt
 

@@ -5,12 +5,15 @@ from typing import Any
 from ase import Atoms
 
 from taichimd.core.errors import SettingsError
+from taichimd.ensembles.barostats.base import CellMotion
+from taichimd.ensembles.registry import Ensemble
 from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.contract import ExternalPotential
 from taichimd.forcefields.load import load_forcefield
 from taichimd.program.decomposition import TUPLE
 from taichimd.system.checks import (
     check_all_pairs,
+    check_all_pairs_of,
     check_digits,
     check_images,
     check_neighbours,
@@ -86,3 +89,23 @@ def check_structure(forcefield: ForceField, atoms: Atoms, precision: str, many_b
     check_neighbours(forcefield.list_cutoff, many_body, frame, atoms.positions)
     if forcefield.enumeration == "all-pairs":
         check_all_pairs(frame, forcefield.cutoff, many_body)
+
+
+def check_ensemble(forcefield: ForceField, atoms: Atoms, ensemble: Ensemble, driving_forces: Any) -> None:
+    """Raise a TaichimdError if an ensemble does not suit a force field and a structure.
+
+    Args:
+        forcefield: `accepted`.
+        atoms: the structure.
+        ensemble: what acts on it.
+        driving_forces: of all systems, or None.
+    """
+    if getattr(ensemble, "on", None) is not None:
+        raise SettingsError(
+            f"ensemble = {type(ensemble).__name__}(..., on=...): give a bath of a group as acting=[...]"
+        )
+    if forcefield.enumeration == "all-pairs":
+        check_all_pairs_of(ensemble.moves_cell, driving_forces)
+    if isinstance(ensemble, CellMotion):
+        forcefield.check_virial("a deformation" if ensemble.deforms else "a barostat")
+        ensemble.check_cell(atoms.cell.array, atoms.pbc)

@@ -19,7 +19,7 @@ from taichimd.program.evaluation import evaluation_kernels, tally_writes_forces
 from taichimd.program.evaluators import Evaluators
 from taichimd.program.groups import Choice
 from taichimd.program.steps.verlet import step_kernels
-from taichimd.program.totals import COLUMNS, Centre, Sums
+from taichimd.program.totals import Centre, Sums
 from taichimd.program.unroll import steps_per_call
 from taichimd.program.variant import FEW, LoopFlags, Reach, SystemTables, Variant
 from taichimd.system.checks import check_positions, check_turns
@@ -43,6 +43,7 @@ class Device:
         unroll: steps per kernel call.
         reach: how far atoms may go (`variant.Reach`).
         forces_known: whether forces belong to the present positions. evaluated: whether `outputs` do.
+        totals: sums over the atoms of each system.
         blown: whether the state is that of a failed step.
         listed: called whenever lists were made, before anything reads them; or None.
         evaluators: of groups with kernels of their own.
@@ -84,7 +85,7 @@ class Device:
         near = self.lists.near
         self.evaluators = Evaluators.of(choice, state, self.cells, near, left)
         self.forces_known = self.evaluated = self.blown = False
-        self._sums = Sums(state)
+        self.totals = Sums(state)
         self._fused = fused
         self._compiled_for: Any = None
         self.reach = Reach(most_step2=(0.25 * self.lists.cutoff) ** 2)
@@ -261,28 +262,15 @@ class Device:
 
     def sums(self, what: str) -> Array:
         """(systems, columns) of `program.totals`, as the last `finish` has left them."""
-        return self._sums.of(self.state, what, *self.outputs)
+        return self.totals.of(self.state, what, *self.outputs)
 
     def centres(self, state: State) -> list[Centre]:
         """Centre of mass of each system of a state, whose positions may be unfolded."""
-        return self._sums.centres(state, *self.outputs)
-
-    @property
-    def pieces(self) -> int:
-        """Pieces of atoms, of all systems, whose sums `queue_sums` leaves."""
-        return self._sums.pieces
-
-    def queue_sums(self, what: str, sums: Any, row: int) -> None:
-        """Queue sums over pieces of atoms, which go to a row of an array; does not wait."""
-        self._sums.queue(self.state, what, *self.outputs, sums, row * self.pieces * COLUMNS[what])
-
-    def sums_of_pieces(self, values: Array) -> Array:
-        """What `sums` makes of the sums over pieces (pieces, columns)."""
-        return self._sums.of_pieces(values)
+        return self.totals.centres(state, *self.outputs)
 
     def potentials(self) -> list[float]:
         """Potential energy of each system, eV, as the last `finish` has left it."""
-        found: list[float] = self._sums.of(self.state, "totals", *self.outputs, slice(1))[:, 0].tolist()
+        found: list[float] = self.totals.of(self.state, "totals", *self.outputs, slice(1))[:, 0].tolist()
         return found
 
     def bonds(self, look: Any = None) -> Any:
@@ -355,7 +343,7 @@ class Device:
     def step_batch(self, timestep: float, calls: int = 1) -> None:
         """Queue some calls of `steps`."""
         # In a cell that moves, the host lays out the bins along directions without periodicity.
-        lays_out = self.baths.moves_cell and not self.lists.verlet.periodic
+        lays_out = self.baths.moves_cell and not self.lists.bins_hold
         self._loops.builds_allowed = 0 if lays_out else self.lists.builds_allowed
         self._loops.most_age = self.lists.most_age
         state = self.state

@@ -71,7 +71,7 @@ class RowRoom:
         self._device, self._baths, self._cells = systems.device, systems.baths, systems.cells
         self._keeps = not systems.baths.coupling.none
         self.names = ("totals", "stress") if systems.baths.moves_cell else ("totals",)
-        pieces = systems.device.pieces
+        pieces = systems.device.totals.pieces
         size = 8 * pieces * sum(COLUMNS[name] for name in self.names)
         self.rows = rows = max(1, min(MAX_ROWS, MAX_BYTES // size))
         self._sums = {name: ti.ndarray(ti.f64, rows * pieces * COLUMNS[name]) for name in self.names}
@@ -86,8 +86,10 @@ class RowRoom:
 
     def queue(self, row: int) -> None:
         """Queue the sums of the present state; does not wait."""
+        device = self._device
         for name, sums in self._sums.items():
-            self._device.queue_sums(name, sums, row)
+            first = row * device.totals.pieces * COLUMNS[name]
+            device.totals.queue(device.state, name, *device.outputs, sums, first)
         if self._keeps:
             self._kept.row = row
             self._device.call(_keeping(), self._kept)
@@ -108,7 +110,7 @@ class RowRoom:
                     .transpose(1, 0, 2)
                     .reshape(-1, rows * COLUMNS[name])
                 )
-                sums = self._device.sums_of_pieces(pieces)
+                sums = self._device.totals.of_pieces(pieces)
                 found[name] = sums.reshape(len(sums), rows, -1).transpose(1, 0, 2)
             else:
                 found[name] = values.reshape(rows, each, *values.shape[1:])

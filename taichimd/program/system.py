@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import partial
-from math import fsum
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from taichimd.core.errors import SettingsError, TaichimdError
 from taichimd.core.matrix3 import determinant
 from taichimd.ensembles.drives.given import GroupDrive
 from taichimd.ensembles.drives.saved import state_of
-from taichimd.ensembles.drives.shown import of_table, shown
+from taichimd.ensembles.drives.shown import shown
 from taichimd.ensembles.groups.given import GroupBath
 from taichimd.program.device import Device
 from taichimd.program.extract import Extract
@@ -22,6 +21,7 @@ from taichimd.program.heat import HeatCurrent
 from taichimd.program.recorder import Recorder
 from taichimd.program.results import Evaluation, NotCopied, Thermo
 from taichimd.program.systems import Systems
+from taichimd.program.thermo import thermo_of
 from taichimd.program.totals import stress_of
 from taichimd.system.checks import check_digits, check_positions, check_shape, check_turns, check_vectors
 from taichimd.system.constraints import of_free, wholly
@@ -325,29 +325,7 @@ class System(NotCopied):
     def thermo(self) -> Thermo:
         """Totals at the present positions and velocities, in the units of `Thermo`."""
         self._check_going()
-        baths, total = self.systems.baths, self.systems.sums("totals")[self.number]
-        potential, kinetic, virial = float(total[0]), float(total[1]), total[2:].reshape(3, 3)
-        cell = self.cell
-        volume = abs(determinant(cell)) if self.pbc.all() else None
-        stress = stress_of(virial, cell) if volume is not None else None
-        pressure = None
-        if volume is not None and self.forcefield.has_virial:
-            trace = float(np.trace(virial))
-            baths.check_sums(self.number, trace, 2.0 * kinetic)
-            pressure = (2.0 * kinetic + trace) / (3.0 * volume) / units.GPA
-        temperature = 2.0 * kinetic / (baths.freedoms[self.number] * units.KB)
-        received, heats = baths.received(self.number), self.heats()
-        conserved = None if received is None else potential + kinetic + received
-        if conserved is not None and heats:
-            conserved -= fsum(heats.values())
-        if conserved is not None:
-            conserved -= self.systems.work(self.number)
-        drives = self.drives()
-        if conserved is not None and drives:
-            conserved += fsum(one.get("energy", 0.0) - one["work"] for one in drives.values())
-        totals = self.step, potential, kinetic, temperature, pressure, volume, stress, conserved
-        driven = of_table(self._own_drives, drives)
-        return Thermo(*totals, self.systems.charge_iterations(self.number), heats, driven)
+        return thermo_of(self.systems, self.number, self.drives())
 
     def pressures(self) -> Array | None:
         """Pressure tensor xx, yy, zz, yz, xz, xy with the kinetic part, (6,) GPa.

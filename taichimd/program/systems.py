@@ -30,7 +30,7 @@ from taichimd.ensembles.groups.given import GroupBath
 from taichimd.ensembles.registry import NVE, Ensemble
 from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.bound import Bound
-from taichimd.program.accepted import accepted, check_structure
+from taichimd.program.accepted import accepted, check_ensemble, check_structure
 from taichimd.program.acting import check_drives, sorted_out, what_is_held
 from taichimd.program.decomposition import by_tuple, choose, warn_of_unchanged
 from taichimd.program.device import Device
@@ -40,7 +40,7 @@ from taichimd.program.groups import Choice
 from taichimd.program.recorder import Recorder, Row, RowRoom
 from taichimd.program.results import NotCopied
 from taichimd.system.cell import Cells
-from taichimd.system.checks import check_all_pairs, check_all_pairs_of, check_atoms, check_options
+from taichimd.system.checks import check_all_pairs, check_atoms, check_options
 from taichimd.system.constraints import check_fixed, directions, of_free
 from taichimd.system.frame import make_frame
 from taichimd.system.species import elements_of, kinds_of, symbols_of
@@ -120,16 +120,7 @@ class Systems(NotCopied):
         for number, (atoms, ensemble) in enumerate(zip(systems, each, strict=True)):
             with self.named(number):
                 check_structure(self.forcefield, atoms, self.precision, many_body)
-                if getattr(ensemble, "on", None) is not None:
-                    raise SettingsError(
-                        f"ensemble = {type(ensemble).__name__}(..., on=...): give a bath of a group as "
-                        "acting=[...]"
-                    )
-                if all_pairs:
-                    check_all_pairs_of(ensemble.moves_cell, driving_forces)
-                if isinstance(ensemble, CellMotion):
-                    self.forcefield.check_virial("a deformation" if ensemble.deforms else "a barostat")
-                    ensemble.check_cell(atoms.cell.array, atoms.pbc)
+                check_ensemble(self.forcefield, atoms, ensemble, driving_forces)
                 self.fixed.append(check_fixed(held[number], len(atoms)))
                 why = why_not_held(self.fixed[-1], ensemble)
                 if why:

@@ -214,6 +214,18 @@ def test_walls_and_indenters_have_the_energies_and_forces_of_their_formulas():
     assert one.thermo().conserved == pytest.approx(first, abs=1e-3)
 
 
+def test_walls_of_a_group_let_other_atoms_pass():
+    atoms = far(12, speed=0.0)
+    atoms.positions[:, 2] = 5.0
+    atoms.set_velocities([[0.0, 0.0, -1.0]] * 12)
+    soft = Wall("z > 1", "harmonic", constant=20.0, cutoff=2.0, on=range(4), name="soft")
+    one = started([soft, Wall("z > 3", on=range(4, 8), name="hard")], atoms)
+    one.run(60)
+    turned = one.velocities()[:, 2] > 0.0
+    assert turned.tolist() == [True] * 8 + [False] * 4
+    assert one.positions()[8:, 2] == pytest.approx(5.0 - 60 * DT, abs=1e-12)
+
+
 def test_reflecting_walls_fold_free_flight():
     atoms = far(20, speed=0.6)
     atoms.set_velocities(atoms.get_velocities() * [0.05, 0.05, 1.0])
