@@ -2,9 +2,9 @@
 
 Run it:  python examples/argon_monte_carlo.py        (draws argon_monte_carlo.png)
 
-Expect 46 Å³ an atom at 100 K and 55 Å³ at 130 K, and 0.4 of the trial moves accepted. Their size is tuned in
-the first 300 sweeps. The average begins where the volume is in equilibrium, and its error comes from the
-autocorrelation of the volume.
+Expect a volume per atom of 46 Å³ at 100 K and 55 Å³ at 130 K, and 0.4 of the trial moves accepted. The first
+300 sweeps adapt the size of the moves. The average begins where the volume is in equilibrium, and its error
+comes from the autocorrelation of the volume.
 """
 
 from pathlib import Path
@@ -43,7 +43,7 @@ for temperature, colour in ((100.0, "#1f6fb4"), (130.0, "#c8402f")):
     sampled = np.array([volume for sweep, volume in volumes.rows if sweep > EQUILIBRATION])
     mean = average_of(sampled, production_start([sampled]))
     error = mean.note if mean.error is None else f"± {mean.error:.2f}"
-    print(f"volume at {temperature:.0f} K   {mean.value:8.2f} Å³ an atom {error}")
+    print(f"volume at {temperature:.0f} K   {mean.value:8.2f} Å³ per atom {error}")
     moves = chain.moves
     print(f"accepted at {temperature:.0f} K   {moves.acceptance:8.2f} of moves up to {moves.size:.2f} Å")
     axis.plot(*zip(*volumes.rows, strict=True), color=colour, linewidth=1.0, label=f"{temperature:.0f} K")

@@ -2,14 +2,17 @@
 
     TAICHIMD_RUNTIME=quadrants python -m validation.certificates
     TAICHIMD_RUNTIME=quadrants python -m validation.certificates --potentials Si.tersoff Ar.lj --add
+    python -m validation.certificates --merge A.json B.json --out validation/results/certificates_gpu.json
     python -m validation.certificates --show certificates_quick_cpu.json certificates_cpu.json
 
 The suite is that of the command. `--add` keeps the certificates of other potentials that the file has.
+`--merge` puts results of several processes of one machine and one commit into one file.
 Series for plots stay out of the result file. `--show` prints the table of docs/howto/validate.md.
 """
 
 import time
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from taichimd.forcefields.library import shipped
@@ -24,7 +27,11 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no more after so many")
     parser.add_argument("--add", action="store_true", help="keep other certificates of the file")
     parser.add_argument("--show", nargs="+", help="only print the table of the page, from these results")
+    parser.add_argument("--merge", nargs="+", help="only put the certificates of these files into --out")
     options = parser.parse_args()
+    if options.merge:
+        common.write_json(options.out, merged([common.read_json(name) for name in options.merge]))
+        return 0
     if options.show:
         print("\n".join(page_rows(*(common.read_json(common.RESULTS / name) for name in options.show))))
         return 0
@@ -48,6 +55,19 @@ def main() -> int:
         ok = ok and found.ok
     print(common.table(rows, ("potential", "passed", "failed", "not run")))
     return 0 if ok else 1
+
+
+def merged(reports: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """One result with the certificates of several; its head is that of the first, with all commands.
+
+    Raises:
+        ValueError: the commits or machines differ.
+    """
+    if any(len({str(report[key]) for report in reports}) > 1 for key in ("commit", "machine")):
+        raise ValueError("certificates of several commits or machines stay in files of their own")
+    certificates = {name: one for report in reports for name, one in report["certificates"].items()}
+    commands = "; ".join(report["command"] for report in reports)
+    return {**reports[0], "command": commands, "certificates": certificates}
 
 
 def page_rows(*reports: dict[str, Any]) -> list[str]:
