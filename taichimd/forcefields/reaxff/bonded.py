@@ -5,7 +5,7 @@ from typing import Any
 
 from taichimd.core.arguments import Number, View, kernel, types_of
 from taichimd.core.memory import FEWER, array, bytes_of, require
-from taichimd.core.runtime import ti
+from taichimd.core.runtime import blocks_for, grid, literals, ti
 from taichimd.enumerate.outputs import Outputs
 from taichimd.forcefields.reaxff.angles import angles_function
 from taichimd.forcefields.reaxff.arrays import ATOM, ENDS, HALF, STATUS, TERMS, Bonds, Tables
@@ -27,7 +27,7 @@ class Given(View):
 
 
 @cache
-def bonded_kernel(backend: str, n_kinds: int, everything: bool, lammps_forces: bool) -> Any:
+def bonded_kernel(backend: str, n_kinds: int, everything: bool, lammps_forces: bool, blocks: int) -> Any:
     """The kernel of all bonded terms.
 
     Args:
@@ -35,6 +35,7 @@ def bonded_kernel(backend: str, n_kinds: int, everything: bool, lammps_forces: b
         n_kinds: species.
         everything: leave energies by terms and virials, too.
         lammps_forces: see `chain_function`.
+        blocks: of the grid that it is compiled for.
     """
     made_for = backend, n_kinds
     bond_orders, coordination = bond_orders_function(*made_for), coordination_function(*made_for, everything)
@@ -80,6 +81,8 @@ class Bonded:
         self.bonds.atom = ti.ndarray(ti.f64, len(ATOM) * n)
         self.bonds.terms = ti.ndarray(ti.f64, len(TERMS) * n)
         self.bonds.terms.fill(0.0)
+        # Warps share an atom in some loops: a grid of one thread per atom would leave a GPU nearly empty.
+        self._blocks = blocks_for(16 * n)
         self._reserve()
 
     def grow(self, longest: int) -> bool:
@@ -94,9 +97,11 @@ class Bonded:
         self._reserve()
         return True
 
-    def kernel(self, everything: bool) -> Any:
-        """The kernel, for forces alone or with energies and virials."""
-        return bonded_kernel(*self._made_for, everything, self._lammps_forces)
+    def queue(self, everything: bool, real: Any, *args: Any) -> None:
+        """Queue the kernel, for forces alone or with energies and virials, with its arguments."""
+        run = bonded_kernel(*self._made_for, everything, self._lammps_forces, self._blocks)
+        with literals(real), grid(self._blocks):
+            run(*args)
 
     def memory(self) -> int:
         """Bytes on the device."""

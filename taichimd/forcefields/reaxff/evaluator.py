@@ -180,8 +180,8 @@ class ReaxEvaluator(Evaluator):
         """
         all_of_it, state, bonded = want != FORCE, self._state, self._bonded
         near, first = self._near[0], self._outputs[0]
-        call(
-            bonded.kernel(all_of_it), state, verlet, near.near, bonded.bonds, self._tables, control,
+        bonded.queue(
+            all_of_it, state.real, state, verlet, near.near, bonded.bonds, self._tables, control,
             self._status, first, when, near.number,
         )  # fmt: skip
         kind = STEP if when != ANY_TIME else JUMP if self.jumped else BESIDE
