@@ -20,6 +20,7 @@ from taichimd.forcefields.reaxff.matrix import MatrixFunctions
 from taichimd.forcefields.reaxff.solve_tables import (
     ALPHA,
     ASTRAY,
+    FROZEN,
     GAMMA,
     GOING,
     INDEFINITE,
@@ -191,35 +192,46 @@ def iteration_function(form: Form, whose: Whose, shared: bool, batch: bool, exte
             status = TOO_MANY
         return status, alpha, beta, gamma, ti.Vector([total[4], total[5]])
 
+    @ti.func
+    def improve_chunk(chunk, does, g: ti.template(), going: ti.template()):
+        first, last, k = whose.chunk(chunk, g)
+        at = FLAGS * k
+        before, zero = FROZEN, ti.Vector.zero(ti.f64, 2)
+        if does:
+            before = g.progress.flags[at + STATUS]
+        status, alpha, beta, gamma, norm2 = before, zero, zero, zero, zero
+        if before == GOING:
+            # A thread that finds another status than GOING here would find the same, and do nothing.
+            status, alpha, beta, gamma, norm2 = coefficients(k, g)
+        if status == GOING:
+            for i in range(first, last):
+                p = g.v.z[i] + beta * g.v.p[i]
+                h = g.v.w[i] + beta * g.v.h[i]
+                g.v.x[i] += alpha * p
+                g.v.r[i] -= alpha * h
+                g.v.p[i] = p
+                g.v.h[i] = h
+        if does and whose.begins(first, k, g):
+            if before == GOING:
+                g.progress.scalars[at + GAMMA] = gamma
+                g.progress.scalars[at + ALPHA] = alpha
+                g.progress.scalars[at + NORM2] = norm2
+                g.progress.flags[at + STATUS] = status
+            if ti.static(bool(going) and not batch):
+                going[None] = ti.cast(status == GOING, ti.i32)
+            if ti.static(bool(going) and batch and not extended):
+                if status == GOING:
+                    going[None] = 1
+
     @computed_in(ti.f64)
     def improve(g: ti.template(), going: ti.template()):
-        for chunk in range(g.chunks):
-            first, last, k = whose.chunk(chunk, g)
-            at = FLAGS * k
-            before, zero = g.progress.flags[at + STATUS], ti.Vector.zero(ti.f64, 2)
-            status, alpha, beta, gamma, norm2 = before, zero, zero, zero, zero
-            if before == GOING:
-                # A thread that finds another status than GOING here would find the same, and do nothing.
-                status, alpha, beta, gamma, norm2 = coefficients(k, g)
-            if status == GOING:
-                for i in range(first, last):
-                    p = g.v.z[i] + beta * g.v.p[i]
-                    h = g.v.w[i] + beta * g.v.h[i]
-                    g.v.x[i] += alpha * p
-                    g.v.r[i] -= alpha * h
-                    g.v.p[i] = p
-                    g.v.h[i] = h
-            if whose.begins(first, k, g):
-                if before == GOING:
-                    g.progress.scalars[at + GAMMA] = gamma
-                    g.progress.scalars[at + ALPHA] = alpha
-                    g.progress.scalars[at + NORM2] = norm2
-                    g.progress.flags[at + STATUS] = status
-                if ti.static(bool(going) and not batch):
-                    going[None] = ti.cast(status == GOING, ti.i32)
-                if ti.static(bool(going) and batch and not extended):
-                    if status == GOING:
-                        going[None] = 1
+        if ti.static(shared):
+            # As long as the loops of a product (`precondition.apply`), with chunks for the first threads.
+            for thread in range(g.threads):
+                improve_chunk(ti.min(thread, g.chunks - 1), thread < g.chunks, g, going)
+        else:
+            for chunk in range(g.chunks):
+                improve_chunk(chunk, True, g, going)
 
     @ti.func
     def stop_one(k, g: ti.template(), going: ti.template()):

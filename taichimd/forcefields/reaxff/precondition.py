@@ -222,12 +222,12 @@ def factor_functions(n_kinds: int, layout: int, status: DeviceFunction, many: in
 
     @computed_in(ti.f64)
     def apply(g: ti.template()):
-        """Find z = G^T G r."""
-        for i in range(g.atoms.n):
-            if status(i, g) == 0:
+        """Find z = G^T G r. Loops of one length: before another length a GPU runs a kernel that finds it."""
+        for i in range(g.threads):
+            if i < g.atoms.n and status(i, g) == 0:
                 g.v.u[i] = product(i, 1, g.matrix.shift_bits, g.atoms, g.close, g.v.r)
-        for i in range(g.atoms.n):
-            if status(i, g) == 0:
+        for i in range(g.threads):
+            if i < g.atoms.n and status(i, g) == 0:
                 g.v.z[i] = product(i, 0, g.matrix.shift_bits, g.atoms, g.close, g.v.u)
 
     return FactorFunctions(put, factorise, apply, product)
