@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from peers import path_of
 
 from taichimd.core import chosen, runtime
 from taichimd.core.errors import BackendError
@@ -77,17 +78,33 @@ def test_the_card_says_whether_kernels_loop_on_the_device(monkeypatch, capabilit
         chosen._device_loops()
 
 
-def test_steps_without_loops_on_the_device_have_the_same_bits():
-    """As on cards before Hopper: a pass is a kernel, and the host sees to the lists."""
-    code = """
+@pytest.mark.parametrize(
+    ("atoms", "potential", "steps"),
+    [
+        ("testing.with_velocities(testing.silicon_216(), 900.0, 4)", "Si.sw", 40),
+        pytest.param(
+            "molecule('H2O', cell=(9, 9, 9), pbc=True)",
+            "acks2_ff.water:charges=acks2",
+            4,
+            marks=pytest.mark.long,
+        ),
+    ],
+    ids=["sw", "acks2"],
+)
+def test_steps_without_loops_on_the_device_have_the_same_bits(atoms, potential, steps):
+    """As on cards before Hopper: a pass is a kernel, the host sees to the lists and queues iterations."""
+    file, _, options = potential.partition(":")
+    if options:
+        potential = f"{path_of(file)}:{options}"
+    code = f"""
 import hashlib
 from ase import units
+from ase.build import molecule
 from taichimd import testing
 from taichimd.program.engine import Engine
 from taichimd.forcefields.load import load_forcefield
-atoms = testing.with_velocities(testing.silicon_216(), 900.0, 4)
-engine = Engine(atoms, load_forcefield("Si.sw"), backend="cpu")
-engine.advance(40, units.fs)
+engine = Engine({atoms}, load_forcefield("{potential}"), backend="cpu")
+engine.advance({steps}, units.fs)
 print(hashlib.sha256(engine.positions().tobytes()).hexdigest())
 """
     found = []

@@ -118,8 +118,9 @@ class Charges:
         self._blocks = blocks_for(8 * n)
         form = PLAIN if model is None else model.form
         self._kernels = solver_kernels(
-            state.real, self.stored, len(chi), backend, near_layout, extended, state.batch, form
-        )
+            state.real, self.stored, len(chi), backend, near_layout, extended, state.batch, form,
+            self._blocks,
+        )  # fmt: skip
         self._calls = FIRST_CALLS
         self.charge = ti.ndarray(state.real, n)
         self.charge.fill(0.0)

@@ -37,9 +37,10 @@ from taichimd.core.math import exp
 from taichimd.core.runtime import computed_in, ti
 from taichimd.enumerate.access import load_matrix, store_matrix
 from taichimd.enumerate.reproducible_sum import ALL, FORCE, empty_sums, total_of, with_term
+from taichimd.enumerate.row_sums import across, threads_of_row
 from taichimd.forcefields.reaxff.arrays import GO, STATUS
 from taichimd.forcefields.reaxff.batched import Batched, whose_functions
-from taichimd.forcefields.reaxff.matrix import types_with_pairs
+from taichimd.forcefields.reaxff.matrix import AHEAD, types_with_pairs
 from taichimd.forcefields.reaxff.nonbonded import Results
 from taichimd.forcefields.reaxff.options import Constants
 from taichimd.forcefields.reaxff.softness import Soft, softness
@@ -54,7 +55,7 @@ from taichimd.forcefields.reaxff.solve_tables import (
 )
 from taichimd.neighbours.control import CONTROL
 from taichimd.neighbours.entries import straight_vector_to
-from taichimd.neighbours.rows import NearRows, body_layout, row_layout, slot
+from taichimd.neighbours.rows import NearRows, row_layout, slot, whole_warps
 from taichimd.system.state import Atoms
 
 NUMBERS = 14
@@ -133,11 +134,13 @@ class ResponseKernels:
 
 @cache
 def response_kernels(
-    real: Any, n_kinds: int, backend: str, kind: Kind, batch: bool = False
+    real: Any, n_kinds: int, backend: str, kind: Kind, batch: bool = False, blocks: int = 0
 ) -> ResponseKernels:
-    """The kernels for one precision, number of species and kind of model."""
+    """The kernels for one precision, number of species, kind of model and grid of `blocks`."""
     types = types_with_pairs(types_of(real), ti.f64)
-    near_layout, layout = row_layout(backend), body_layout(backend)
+    layout = row_layout(backend)
+    many = threads_of_row(layout)
+    ahead = AHEAD if many > 1 else 1
     status = whose_functions(batch, 1).status
 
     @ti.func
@@ -177,29 +180,51 @@ def response_kernels(
         return chi
 
     @ti.func
-    def average(i, g: ti.template(), response: ti.template()):
+    def rounds(lane, m):
+        """How often a thread reads `ahead` entries of a row of m."""
+        return (m - lane + many * ahead - 1) // (many * ahead)
+
+    @ti.func
+    def read_near(i, first, m, g: ti.template()):
+        """Entries of atom i, `many` apart, of the first m; what is not there reads as the last one."""
+        return [
+            g.near.entries[slot(i, ti.min(first + many * k, m - 1), g.atoms.n, g.near.width, layout)]
+            for k in ti.static(range(ahead))
+        ]
+
+    @ti.func
+    def average(i, lane, does, g: ti.template(), response: ti.template()):
         """Sum of S v and of S over the entries of atom i."""
-        here, a, sums = g.atoms.pos[i], g.atoms.kind[i], empty_sums(2)
-        for s in range(ti.min(g.near.count[i], g.near.width)):
-            entry = g.near.entries[slot(i, s, g.atoms.n, g.near.width, near_layout)]
-            d, b = vector_of(entry, here, g), g.atoms.kind[entry >> g.shift_bits]
-            value, _ = overlap(d.dot(d), a, b, response)
-            with_term(sums, 2, 0, value * difference(a, b, d, g, response))
-            with_term(sums, 2, 1, value)
-        return total_of(sums[0], sums[2]), total_of(sums[1], sums[3])
+        here, a, sums, m = g.atoms.pos[i], g.atoms.kind[i], empty_sums(2), 0
+        if does:
+            m = ti.min(g.near.count[i], g.near.width)
+        for step in range(rounds(lane, m)):
+            first = lane + many * ahead * step
+            read = read_near(i, first, m, g)
+            vectors = [vector_of(entry, here, g) for entry in ti.static(read)]
+            for k in ti.static(range(ahead)):
+                if first + many * k < m:
+                    d, b = vectors[k], g.atoms.kind[read[k] >> g.shift_bits]
+                    value, _ = overlap(d.dot(d), a, b, response)
+                    with_term(sums, 2, 0, value * difference(a, b, d, g, response))
+                    with_term(sums, 2, 1, value)
+        return across(sums, 2, many)
 
     @computed_in(ti.f64)
     def electronegativities(g: ti.template(), response: ti.template(), control: ti.template(), frozen):
-        for i in range(g.atoms.n):
+        for thread in range(whole_warps(g.atoms.n * many)):
+            i, does = ti.min(thread // many, g.atoms.n - 1), thread < g.atoms.n * many
             if control[frozen] == 0:
-                chi = own(i, g)
+                chi, writes = own(i, g), does and thread % many == 0
                 if ti.static(kind.overlaps):
-                    over, norm = average(i, g, response)
-                    response.norm[i] = 1.0 + norm
-                    chi += over / (1.0 + norm)
+                    found = average(i, thread % many, does, g, response)
+                    if writes:
+                        response.norm[i] = 1.0 + found[1]
+                    chi += found[0] / (1.0 + found[1])
                 elif ti.static(kind.field):
                     chi -= field_of(response).dot(ti.cast(g.atoms.pos[i], ti.f64))
-                response.chi[i] = chi
+                if writes:
+                    response.chi[i] = chi
 
     @ti.func
     def add(sums: ti.template(), f, d, energy, want: ti.template()):
@@ -213,31 +238,40 @@ def response_kernels(
                 with_term(sums, terms, 5 + x, -0.5 * d[x // 3] * f[x % 3])
 
     @ti.func
-    def add_overlaps(sums: ti.template(), i, want: ti.template(), g: ti.template(), response: ti.template()):
+    def add_overlaps(
+        sums: ti.template(), i, lane, does, want: ti.template(), g: ti.template(), response: ti.template()
+    ):
         """What the derivative of chi* adds to the force on atom i."""
         here, a, k = g.atoms.pos[i], g.atoms.kind[i], g.constants.polarisation
         w = k * ti.cast(g.charge[i], ti.f64) / response.norm[i]
-        mean = response.chi[i] - own(i, g)
-        for s in range(ti.min(g.near.count[i], g.near.width)):
-            entry = g.near.entries[slot(i, s, g.atoms.n, g.near.width, near_layout)]
-            j = entry >> g.shift_bits
-            d, b = vector_of(entry, here, g), g.atoms.kind[j]
-            value, slope = overlap(d.dot(d), a, b, response)
-            if value != 0.0:
-                v = difference(a, b, d, g, response)
-                other = k * ti.cast(g.charge[j], ti.f64) / response.norm[j]
-                central = w * (v - mean) - other * (v + response.chi[j] - own(j, g))
-                f = (2.0 * central * slope) * d
-                if ti.static(kind.field):
-                    f += (response.scale * value * (w - other)) * field_of(response)
-                add(sums, f, d, 0.0, want)
+        mean, m = response.chi[i] - own(i, g), 0
+        if does:
+            m = ti.min(g.near.count[i], g.near.width)
+        for step in range(rounds(lane, m)):
+            first = lane + many * ahead * step
+            read = read_near(i, first, m, g)
+            vectors = [vector_of(entry, here, g) for entry in ti.static(read)]
+            for c in ti.static(range(ahead)):
+                j, d = read[c] >> g.shift_bits, vectors[c]
+                b = g.atoms.kind[j]
+                value, slope = overlap(d.dot(d), a, b, response)
+                if first + many * c < m and value != 0.0:
+                    v = difference(a, b, d, g, response)
+                    other = k * ti.cast(g.charge[j], ti.f64) / response.norm[j]
+                    central = w * (v - mean) - other * (v + response.chi[j] - own(j, g))
+                    f = (2.0 * central * slope) * d
+                    if ti.static(kind.field):
+                        f += (response.scale * value * (w - other)) * field_of(response)
+                    add(sums, f, d, 0.0, want)
 
     @ti.func
-    def add_softness(sums: ti.template(), i, want: ti.template(), g: ti.template()):
+    def add_softness(sums: ti.template(), i, lane, does, want: ti.template(), g: ti.template()):
         """The energy of the softness and its forces, at fixed u."""
-        here, a, u = g.atoms.pos[i], g.atoms.kind[i], g.v.x[i][0]
-        for s in range(g.soft.count[i]):
-            entry = g.soft.entries[slot(i, s, g.atoms.n, g.soft.width, layout)]
+        here, a, u, count = g.atoms.pos[i], g.atoms.kind[i], g.v.x[i][0], 0
+        if does:
+            count = g.soft.count[i]
+        for step in range((count - lane + many - 1) // many):
+            entry = g.soft.entries[slot(i, lane + many * step, g.atoms.n, g.soft.width, layout)]
             j = entry >> g.shift_bits
             d = vector_of(entry, here, g)
             r, du = ti.sqrt(d.dot(d)), u - g.v.x[j][0]
@@ -246,15 +280,21 @@ def response_kernels(
             add(sums, (factor * slope / r) * d, d, factor * x, want)
 
     @ti.func
-    def of_atom(i, want: ti.template(), g: ti.template(), response: ti.template(), results: ti.template()):
+    def sums_of(i, lane, does, want: ti.template(), g: ti.template(), response: ti.template()):
+        """What the entries of atom i add, in the first of the threads that share its row."""
         terms = ti.static(3 if want == FORCE else NUMBERS)
-        q = ti.cast(g.charge[i], ti.f64)
         sums = empty_sums(terms)
         if ti.static(kind.overlaps and kind.consistent):
-            add_overlaps(sums, i, want, g, response)
+            add_overlaps(sums, i, lane, does, want, g, response)
         if ti.static(kind.soft):
-            add_softness(sums, i, want, g)
-        total = ti.Vector([total_of(sums[k], sums[terms + k]) for k in ti.static(range(terms))])
+            add_softness(sums, i, lane, does, want, g)
+        return across(sums, terms, many)
+
+    @ti.func
+    def of_atom(
+        i, total, want: ti.template(), g: ti.template(), response: ti.template(), results: ti.template()
+    ):
+        q = ti.cast(g.charge[i], ti.f64)
         pull = ti.Vector.zero(ti.f64, 3)
         if ti.static(kind.pulls):
             pull = (response.field_ev * q) * field_of(response)
@@ -280,9 +320,12 @@ def response_kernels(
 
     @computed_in(ti.f64)
     def of_atoms(want: ti.template(), g: ti.template(), response: ti.template(), results: ti.template()):
-        for i in range(g.atoms.n):
-            if status(i, g) == SOLVED:
-                of_atom(i, want, g, response, results)
+        for thread in range(whole_warps(g.atoms.n * many)):
+            i = ti.min(thread // many, g.atoms.n - 1)
+            does = thread < g.atoms.n * many and status(i, g) == SOLVED
+            total = sums_of(i, thread % many, does, want, g, response)
+            if does and thread % many == 0:
+                of_atom(i, total, want, g, response, results)
 
     @ti.func
     def polarisation_of(i, g: ti.template(), response: ti.template()):
@@ -292,7 +335,7 @@ def response_kernels(
         if ti.static(not kind.pulls):
             sums, a = empty_sums(3), g.atoms.kind[i]
             for s in range(ti.min(g.near.count[i], g.near.width)):
-                entry = g.near.entries[slot(i, s, g.atoms.n, g.near.width, near_layout)]
+                entry = g.near.entries[slot(i, s, g.atoms.n, g.near.width, layout)]
                 d = vector_of(entry, here, g)
                 value, _ = overlap(d.dot(d), a, g.atoms.kind[entry >> g.shift_bits], response)
                 for x in ti.static(range(3)):

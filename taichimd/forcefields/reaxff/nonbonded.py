@@ -70,12 +70,19 @@ class NonbondedKernels:
 
 @cache
 def nonbonded_kernels(
-    real: Any, stored: Any, n_kinds: int, backend: str, form: Form, tabulated: bool, batch: bool = False
+    real: Any,
+    stored: Any,
+    n_kinds: int,
+    backend: str,
+    form: Form,
+    tabulated: bool,
+    batch: bool = False,
+    blocks: int = 0,
 ) -> NonbondedKernels:
     """The kernels for a precision, number of kinds and van der Waals form.
 
     `tabulated`: pairs are looked up; then the kernels take a `Look` for `Shapes`. `batch`: there are several
-    systems.
+    systems. `blocks`: of the grid that the kernels are compiled for.
     """
     types = types_with_pairs(types_of(real), stored)
     layout = row_layout(backend)
@@ -199,11 +206,12 @@ class Nonbonded:
             )
         self._state, self._charges = state, charges
         self._threads, _ = loop_ends(state.n, backend)
+        self._blocks = blocks_for(8 * state.n)
         n_kinds = len(table)
         self._kernels = nonbonded_kernels(
-            state.real, charges.stored, n_kinds, backend, form, intervals is not None, state.batch
-        )
-        self._blocks = blocks_for(8 * state.n)
+            state.real, charges.stored, n_kinds, backend, form, intervals is not None, state.batch,
+            self._blocks,
+        )  # fmt: skip
         pairs = ti.ndarray(ti.f64, table.size)
         pairs.from_numpy(np.ascontiguousarray(table, np.float64).reshape(-1))
         self._shapes: Any = Shapes(

@@ -64,8 +64,8 @@ class Responding:
             model.overlaps, model.differences, model.pulls, model.field is not None, model.consistent,
             model.form == SOFT,
         )  # fmt: skip
-        self._kernels = response_kernels(state.real, kinds, backend, kind, state.batch)
-        self._blocks = blocks_for(n)
+        self._blocks = blocks_for(8 * n)
+        self._kernels = response_kernels(state.real, kinds, backend, kind, state.batch, self._blocks)
         field = (0.0, 0.0, 0.0) if model.field is None or self._of_time else model.field
         self.arrays = Response(
             charges.chi, ti.ndarray(ti.f64, n), ti.ndarray(state.real, n), on_device(field),

@@ -8,7 +8,7 @@ from taichimd.forcefields.reaxff.batched import Whose
 from taichimd.forcefields.reaxff.conjugate_gradients import Form, Opening, product_function
 from taichimd.forcefields.reaxff.matrix import MatrixFunctions
 from taichimd.forcefields.reaxff.soft_precondition import SoftPreconditioner
-from taichimd.forcefields.reaxff.softness import SoftFunctions, power_of_two
+from taichimd.forcefields.reaxff.softness import SoftFunctions, first_column, power_of_two
 
 
 def soft_form(
@@ -49,6 +49,7 @@ def soft_form(
         g.soft.inner[i] = value
 
     multiply = product_function(matrix_of, whose, opening, keep)
+    times = soft_of.times_of(first_column, 1)
 
     @ti.func
     def open_solve(near: ti.template(), shifts: ti.template(), g: ti.template()):
@@ -68,7 +69,6 @@ def soft_form(
 
     @ti.func
     def charge(i, net, sums, g: ti.template()):
-        q = soft_of.times(i, g.v.x, g.atoms.n, g.matrix.shift_bits, g.soft, 1.0)
-        return g.soft.reference[i] + q
+        return g.soft.reference[i] + times(i, 0, True, g.v.x, g, 1.0)
 
     return Form(cold, diagonal, open_solve, product, preconditioner.apply, charge, singular=True)

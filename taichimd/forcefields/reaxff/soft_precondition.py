@@ -69,24 +69,35 @@ def soft_preconditioner(
     """
     factor, steps = chebyshev(LEAST, MOST, DEGREE)
 
-    @computed_in(ti.f64)
-    def start(right: ti.template(), y: ti.template(), g: ti.template()):
-        """First iterate of L y = right."""
-        for i in range(g.atoms.n):
-            if status(i, g) == 0:
-                y[i] = ti.Vector([factor * right[i][0] / g.soft.size[i], 0.0])
+    many = soft_of.threads
+
+    @ti.func
+    def first(i, right: ti.template(), g: ti.template()):
+        """First iterate of L y = right, of an atom: no loop of its own."""
+        return factor * right[i][0] / g.soft.size[i]
+
+    times_first = soft_of.times_of(first, many)
 
     @computed_in(ti.f64)
     def step(
         number: ti.template(), right: ti.template(), last: ti.template(), y: ti.template(), g: ti.template()
     ):
         """The iterate after `last`, in the place of the one before it."""
-        for i in range(g.atoms.n):
-            if status(i, g) == 0:
-                scale, here, change = power_of_two(norm2(i, g)), last[i][0], last[i][0]
-                if ti.static(number > 0):
+        for thread in range(g.threads):
+            i, does = soft_of.row(thread, g)
+            scale = power_of_two(norm2(i, g))
+            here, product = 0.0, 0.0
+            if ti.static(number == 0):
+                here, product = first(i, right, g), times_first(i, thread, does, right, g, scale)
+            else:
+                here, product = last[i][0], soft_of.times(i, thread, does, last, g, scale)
+            if does and thread % many == 0:
+                change = here
+                if ti.static(number == 1):
+                    change -= first(i, right, g)
+                elif ti.static(number > 1):
                     change -= y[i][0]
-                left = right[i][0] - soft_of.times(i, last, g.atoms.n, g.matrix.shift_bits, g.soft, scale)
+                left = right[i][0] - product
                 change = steps[number][0] * change + steps[number][1] * left / g.soft.size[i]
                 y[i] = ti.Vector([here + change, 0.0])
 
@@ -102,19 +113,17 @@ def soft_preconditioner(
     @computed_in(ti.f64)
     def middle(g: ti.template()):
         """Find w = G^T G left."""
-        for i in range(g.atoms.n):
-            if status(i, g) == 0:
+        for i in range(g.threads):
+            if i < g.atoms.n and status(i, g) == 0:
                 g.v.u[i] = close_to.row(i, 1, g.matrix.shift_bits, g.atoms, g.close, g.soft.left)
-        for i in range(g.atoms.n):
-            if status(i, g) == 0:
+        for i in range(g.threads):
+            if i < g.atoms.n and status(i, g) == 0:
                 g.v.w[i] = close_to.row(i, 0, g.matrix.shift_bits, g.atoms, g.close, g.v.u)
 
     @ti.func
     def apply(g: ti.template()):
-        start(g.v.r, g.soft.left, g)
         iterate(g.v.r, g.soft.left, g.soft.inner, g)
         middle(g)
-        start(g.v.w, g.v.z, g)
         iterate(g.v.w, g.v.z, g.v.u, g)
 
     return SoftPreconditioner(close_to.factorise, apply)

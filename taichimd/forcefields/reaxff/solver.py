@@ -95,6 +95,7 @@ def solver_kernels(
     extended: bool,
     batch: bool = False,
     form: int = PLAIN,
+    blocks: int = 0,
 ) -> OneKernel | RepeatedKernels:
     """Kernels of a solve, for one precision.
 
@@ -107,6 +108,7 @@ def solver_kernels(
         extended: whether charges are those of an extended Lagrangian (`extended`).
         batch: whether there are several systems.
         form: what is solved: `PLAIN`, `GIVEN` or `SOFT`.
+        blocks: of the grid that the kernels are compiled for; a kernel is compiled once.
     """
     types = types_with_pairs(types_of(real), stored)
     whose, kind_of = whose_functions(batch, chunk_size(backend)), kind_function(batch)
@@ -117,7 +119,7 @@ def solver_kernels(
     history, first_of = (Auxiliary, auxiliary_guess) if extended else (Past, guess)
     opening = opening_functions(whose, matrix_of.threads, batch)
     if form == SOFT:
-        soft_of = soft_functions(n_kinds, body_layout(backend), near_layout, status, opening.last_norm2)
+        soft_of = soft_functions(n_kinds, layout, near_layout, status, opening.last_norm2)
         preconditioner = soft_preconditioner(soft_of, close_to, status, opening.last_norm2)
         solved = soft_form(matrix_of, soft_of, preconditioner, whose, opening)
     else:
@@ -190,6 +192,7 @@ def solver_kernels(
     # What a model needs, and of ACKS2 what `end` takes.
     own = () if form == PLAIN else ("chi", "soft") if form == SOFT else ("chi",)
     at_end = ("soft", "matrix") if form == SOFT else ()
+    of_norms = ("scalars",) if form == SOFT else ()
     left_out = {"chi", "soft"} - {*own} | set(() if batch else ("batched",))
     all_of_it = [name for name in Solver.fields if name not in left_out]
     no_screening = [name for name in all_of_it if name != "screening"]
@@ -227,7 +230,9 @@ def solver_kernels(
 
     @kernel(
         types, graph=True, g=Solver.only("threads", "atoms", "elements", "matrix", "close", "screening",
-        *each, *own, v=Vectors.only("r", "u", "z", "w", "p", "h"), progress=Progress.only("flags")), **rows
+        *each, *own, v=Vectors.only("r", "u", "z", "w", "p", "h"),
+        progress=Progress.only("flags", *of_norms)),
+        **rows
     )  # fmt: skip
     def cut(g, near, shifts):
         """The matrix, its preconditioner, and the residual of the first guess."""
