@@ -43,7 +43,7 @@ class AtomFunctions:
         partials: stores what the energy of the atom does to its neighbours; the energy.
         gather: then, force and virial of the atom. other_end: then, of an entry (i, j), dU_j/dr_ji.
         pairs: sums over its pairs; None where angles are sums over neighbours.
-        compact: whether atoms with few neighbours are done in registers.
+        of_few, of_many: where atoms with few neighbours are done in registers, `partials` in two loops.
         shared: of angles that are sums over neighbours, the functions of an atom that threads share.
     """
 
@@ -51,7 +51,8 @@ class AtomFunctions:
     gather: DeviceFunction
     other_end: DeviceFunction
     pairs: DeviceFunction | None = None
-    compact: bool = False
+    of_few: DeviceFunction | None = None
+    of_many: DeviceFunction | None = None
     shared: Any = None
 
 
@@ -83,7 +84,7 @@ def gather_functions(terms: Terms, real: Any, term: Any, layout: int, straight: 
     straight = straight and has_bond and terms.one_species and not has_pair
     few = compact_function(terms, term, layout) if straight else None
     # On a CPU nobody waits for an atom with more neighbours, but everybody for the compiler.
-    crowded = crowded_function(terms, term, layout) if straight and layout != ATOM_MAJOR else None
+    crowded = crowded_function(terms, term, layout) if few and layout != ATOM_MAJOR else None
 
     @computed_in(term)
     def pairs(
@@ -129,12 +130,36 @@ def gather_functions(terms: Terms, real: Any, term: Any, layout: int, straight: 
         mask = 0
         if ti.static(bool(few)):
             found, mask, energy = few(i, n, width, shift_bits, rows, kept)
-            if ti.static(bool(crowded)):
-                if found > MAX_IN_REGISTERS and found <= MAX_IN_ARRAYS and width <= BITS:
-                    energy = crowded(i, mask, n, width, shift_bits, rows, kept)
-                    # Done.
-                    found = 0
         if found > MAX_IN_REGISTERS:
+            mask, energy = of_many(i, found, mask, n, width, shift_bits, rows, kept)
+        kept.live[i] = mask
+        return energy
+
+    @computed_in(term)
+    def partials_of_few(i, n, width, shift_bits, rows: ti.template(), kept: ti.template()):
+        """The same of an atom with few neighbours, without U_i; others wait for `partials_of_many`."""
+        found, mask, _ = few(i, n, width, shift_bits, rows, kept)
+        kept.live[i] = mask
+        if found > MAX_IN_REGISTERS:
+            kept.waiting[ti.atomic_add(kept.waiting[n], 1)] = i
+
+    @computed_in(term)
+    def partials_of_many(k, n, width, shift_bits, rows: ti.template(), kept: ti.template()):
+        """The same of atom k of those that wait."""
+        i = kept.waiting[k]
+        live = kept.live[i]
+        mask, _ = of_many(i, ti.math.popcnt(live), live, n, width, shift_bits, rows, kept)
+        kept.live[i] = mask
+
+    @ti.func
+    def of_many(i, found, live, n, width, shift_bits, rows: ti.template(), kept: ti.template()):
+        """Mask of the live entries of an atom, and U_i; of `found` neighbours those in `live` are known."""
+        mask, energy, done = live, 0.0, False
+        if ti.static(bool(crowded)):
+            if found <= MAX_IN_ARRAYS and width <= BITS:
+                energy = crowded(i, mask, n, width, shift_bits, rows, kept)
+                done = True
+        if not done:
             mask, energy = two_bodies(i, n, width, shift_bits, rows, kept)
             if ti.static(has_triplet):
                 energy += triplets(i, mask, n, width, shift_bits, rows, kept)
@@ -143,8 +168,7 @@ def gather_functions(terms: Terms, real: Any, term: Any, layout: int, straight: 
                 bond.forces(i, mask, n, width, shift_bits, rows, kept)
             if ti.static(bool(around)):
                 energy += around(i, mask, n, width, shift_bits, rows, kept)
-        kept.live[i] = mask
-        return energy
+        return mask, energy
 
     @ti.func
     def two_bodies(i, n, width, shift_bits, rows: ti.template(), kept: ti.template()):
@@ -251,4 +275,5 @@ def gather_functions(terms: Terms, real: Any, term: Any, layout: int, straight: 
         """What the energy of the atom of entry s does to atom i."""
         return stored(kept.partial, kept.reverse[slot(i, s, n, width, layout)])
 
-    return AtomFunctions(partials, gather, other_end, pairs, compact=bool(few))
+    two_loops = (partials_of_few, partials_of_many) if few else (None, None)
+    return AtomFunctions(partials, gather, other_end, pairs, *two_loops)

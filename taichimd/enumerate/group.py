@@ -84,7 +84,7 @@ class TermGroup:
         if terms.many_body:
             kept |= {"body_table", "live"} | ({"moments"} if self.in_moments else {"partial", "reverse"})
         if terms.bond_order:
-            kept |= {"zeta"}
+            kept |= {"zeta", "waiting"}
         tuples = {"firsts", "tuples"} if self.by_tuple or self.pair_rows else set()
         if self.by_tuple:
             tuples |= {"values", "slopes"}

@@ -30,6 +30,11 @@ class Kept(Bundle):
         "term", "10 kinds n", "sums over the neighbours of an atom (`enumerate.moments`)"
     )
     live: Any = ArrayField("i32", "n", "mask of the entries of an atom that are within reach")
+    waiting: Any = ArrayField(
+        "i32",
+        "n + 1",
+        "atoms with more neighbours than registers hold, in any order; how many, between loops",
+    )
     reverse: Any = ArrayField("i32", "n width", "where the entry (j, i) of an entry (i, j) stands")
 
 
@@ -89,6 +94,9 @@ class NearList:
             self.kept.moments = self._array(state.term, state.n * per_atom, "sums over neighbours")
         if "live" in self._kept:
             self.kept.live = ti.ndarray(ti.i32, state.n)
+        if "waiting" in self._kept:
+            self.kept.waiting = ti.ndarray(ti.i32, state.n + 1)
+            self.kept.waiting.fill(0)
         if self.present:
             self.near.count = ti.ndarray(ti.i32, state.n)
             self.near.limits2 = ti.ndarray(state.real, limits_size(len(cutoffs)))

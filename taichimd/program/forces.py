@@ -25,6 +25,9 @@ from taichimd.neighbours.rows import ATOM_MAJOR, Rows, body_layout, row_layout
 from taichimd.neighbours.tuple_arrays import pair_width
 from taichimd.program.variant import Variant
 
+TWO_LOOPS = ("cuda",)
+"""Backends on which partial forces of atoms with many neighbours have a loop of their own."""
+
 
 @device_helper
 def rows_of_pairs(g: Any) -> Rows:
@@ -69,6 +72,8 @@ def force_functions(
     # Threads that share an atom do its pairs beforehand.
     pairs_beforehand = separate and by_lanes
     with_reverse = many_body and not in_moments
+    # On a full device atoms with many neighbours, each of which keeps a warp busy, get warps of their own.
+    many_wait = backend in TWO_LOOPS and full and not in_moments and bool(atom.of_few)
     cutters = threads_of_cut(backend, has_pairs=separate or not many_body)
     pruning = prune_functions(
         terms.n_kinds, backend, many_body, with_reverse, box, cutters, pair_rows, group.number
@@ -143,11 +148,13 @@ def force_functions(
                 does = thread < g.n * lanes and control[frozen] == 0
                 atom.shared.partials(thread, does, g.n, g.near.width, g.near.shift_bits, g.near, g.kept)
         else:
-            if ti.static(on_gpu and full and atom.compact):
+            if ti.static(on_gpu and many_wait):
                 ti.loop_config(block_dim=BLOCK)
             for i in range(g.n):
                 if control[frozen] == 0:
-                    if ti.static(many_body):
+                    if ti.static(many_wait and want != ALL):
+                        atom.of_few(i, g.n, g.near.width, g.near.shift_bits, g.near, g.kept)
+                    elif ti.static(many_body):
                         e = atom.partials(
                             i, g.n, g.near.width, g.near.shift_bits, g.near, g.kept, ti.static(want == ALL)
                         )
@@ -160,10 +167,17 @@ def force_functions(
                             out.force[i] += thermostat.drive(i, symmetric(sums.virial(total, want)), bath)
                         elif ti.static(want != ALL and want != FORCE):
                             thermostat.add_components(i, g.n, sums.virial(total, want), bath)
+            if ti.static(many_wait and want != ALL):
+                for k in range(g.n):
+                    if k < g.kept.waiting[g.n] and control[frozen] == 0:
+                        atom.of_many(k, g.n, g.near.width, g.near.shift_bits, g.near, g.kept)
 
     @ti.func
     def gathered(i, g: ti.template(), force: ti.template(), want: ti.template()):
         """Force and virial of atom i after the first pass; energy of pairs that are added here."""
+        if ti.static(many_wait):
+            if i == 0:
+                g.kept.waiting[g.n] = 0
         f, w = atom.gather(i, g.n, g.near.width, g.near.shift_bits, g.near, g.kept, want)
         e = ti.cast(0.0, real)
         if ti.static(pairs_beforehand and not want):
