@@ -19,8 +19,6 @@ from taichimd.neighbours.rows import slot
 
 MAX_IN_ARRAYS = 8
 """Neighbours within reach. A liquid of silicon has six, a dense one eight."""
-TOGETHER = 3
-"""Bonds whose energies are computed side by side: each is a long chain of operations."""
 
 
 @cache
@@ -51,23 +49,18 @@ def crowded_function(terms: Terms, real: Any, layout: int) -> Any:
         p = look.read_body(kept.body_table, 0)
         d, out, place = vecs(0.0), vecs(0.0), ints(0)
         r, inverse, w, dw, zeta = reals(0.0), reals(0.0), reals(0.0), reals(0.0), reals(0.0)
-        m = rows.count[i]
-        # All are read at once: their latencies pass together.
-        found, at = 0, following(mask, 0, m)
-        for k in ti.static(range(MAX_IN_ARRAYS)):
-            place[k] = ti.min(at, m - 1)
-            found += ti.cast(at < m, ti.i32)
+        found, m = 0, rows.count[i]
+        at = following(mask, 0, m)
+        while at < m:
+            d_s, r2, _ = look.visit(i, at, x, n, width, shift_bits, rows)
+            add_row(d, found, d_s)
+            r[found] = ti.sqrt(r2)
+            inverse[found] = 1.0 / r[found]
+            w_s, dw_s = third.weigh(r[found], p)
+            w[found], dw[found], place[found] = w_s, dw_s, at
+            found += 1
             at = following(mask, at + 1, m)
-        visits = [
-            look.visit(i, place[k], x, n, width, shift_bits, rows) for k in ti.static(range(MAX_IN_ARRAYS))
-        ]
-        for k in ti.static(range(MAX_IN_ARRAYS)):
-            d_s, r[k], _ = visits[k]
-            add_row(d, k, d_s)
-        for s in range(found):
-            r[s] = ti.sqrt(r[s])
-            inverse[s] = 1.0 / r[s]
-            w[s], dw[s] = third.weigh(r[s], p)
+        energy = 0.0
         for s in range(found):
             d_s, own = row(d, s), zeta[s]
             for t in range(s + 1, found):
@@ -75,21 +68,13 @@ def crowded_function(terms: Terms, real: Any, layout: int) -> Any:
                 z = third.both(r[s], r[t], cosine, p, p)
                 own += w[t] * z[0]
                 zeta[t] += w[s] * z[4]
-            zeta[s] = own
-        energy = 0.0
-        for group in range((found + TOGETHER - 1) // TOGETHER):
-            first = group * TOGETHER
-            those = [ti.min(first + k, found - 1) for k in ti.static(range(TOGETHER))]
-            bonds = [functions.bond(r[s], w[s], dw[s], zeta[s], p) for s in ti.static(those)]
-            for k in ti.static(range(TOGETHER)):
-                s = first + k
-                if s < found:
-                    u, u_r, u_zeta = bonds[k]
-                    inside = r[s] < p.cutoff
-                    energy += ti.select(inside, 0.5 * u, 0.0)
-                    add_row(out, s, ti.select(inside, 0.5 * u_r * inverse[s], 0.0) * row(d, s))
-                    # The sum gives way to dU_i/dzeta.
-                    zeta[s] = ti.select(inside, 0.5 * u_zeta, 0.0)
+            # Complete; it gives way to dU_i/dzeta.
+            zeta[s] = 0.0
+            if r[s] < p.cutoff:
+                u, u_r, u_zeta = functions.bond(r[s], w[s], dw[s], own, p)
+                energy += 0.5 * u
+                zeta[s] = 0.5 * u_zeta
+                add_row(out, s, (0.5 * u_r * inverse[s]) * d_s)
         for s in range(found):
             d_s, own = row(d, s), row(out, s)
             for t in range(s + 1, found):
