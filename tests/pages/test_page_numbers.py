@@ -98,12 +98,6 @@ def of_a_batch(ensemble, ratio):
     return f"{of('batches_h100', 'speed', ensemble, ratio):.2g}"
 
 
-def embedded(atoms, case, file="eam"):
-    rows = of(f"benchmarks_{file}_h100", "results")
-    (row,) = (row for row in rows if (row["case"], row["atoms"]) == (case, atoms))
-    return f"{1000 * row['ms_per_step']['taichimd']:.0f}"
-
-
 def started(case, cache):
     """Seconds from Enter to the last file of a run on a GPU, with kernels in the cache or without."""
     (row,) = (row for row in of("starting_h200", "results") if row["case"] == case)
@@ -124,6 +118,7 @@ PHYSICS, CONDUCTIVITY = "docs/measurements/physics.md", "docs/measurements/condu
 LIMITS, RELAX = "docs/measurements/speed_limits.md", "docs/howto/relax.md"
 BATCHES = "docs/decisions/022-batches.md"
 NEMD, ARGON_INTERFACE = "docs/nemd.md", "interface_conductance_argon"
+KAPPA = "kappa_W_per_mK"
 SIGE = "interface_conductance_sige"
 PHONONS = "docs/howto/phonons.md"
 CSSP, OUTPUT = "docs/howto/cssp.md", "docs/howto/output.md"
@@ -148,14 +143,6 @@ NUMBERS = [
         for key in ("steps", "output", "of_none")
     ),
     *((WRITTEN, "| none", lambda key=key: written("none", key)) for key in ("steps", "output", "end")),
-    (SPEED, "| copper, embedded atoms | 32,000", lambda: embedded(32_000, "eam-cu")),
-    (SPEED, "| copper, embedded atoms | 32,000", lambda: embedded(32_000, "eam-cu", "eam_before")),
-    (SPEED, "|  | 256,000 | 543", lambda: embedded(256_000, "eam-cu")),
-    (SPEED, "|  | 256,000 | 543", lambda: embedded(256_000, "eam-cu", "eam_before")),
-    (SPEED, "|  | 2,048,000", lambda: embedded(2_048_000, "eam-cu")),
-    (SPEED, "| EDIP silicon", lambda: embedded(8_000, "edip-si", "eam_before")),
-    (SPEED, "|  | 64,000 | 62", lambda: embedded(64_000, "edip-si", "eam_before")),
-    (SPEED, "|  | 512,000 | 348", lambda: embedded(512_000, "edip-si", "eam_before")),
     (CSSP, "| background | singlets + doublets + t", lambda: demonstrated("background", "segments")),
     (CSSP, "| independent | singlets + doublets + t", lambda: demonstrated("independent", "shuffled")),
     (CSSP, "| fifty chains", lambda: scored(1, "forward")),
@@ -291,9 +278,12 @@ NUMBERS = [
     (PHONONS, "| Tersoff 1988", lambda: phonon("Tersoff 1988", "ta_x_THz")),
     (PHONONS, "| Tersoff 1988", lambda: phonon("Tersoff 1988", "lo_x_THz")),
     *(
-        (PHONONS, f"| {n} × {n} × {n}", lambda n=n: f"{of('lattice_kappa', 'kappa_W_per_mK', str(n)):.0f}")
-        for n in (7, 11, 15)
+        (PHONONS, f"| {n} × {n} × {n}", lambda n=n, at=at: f"{of('lattice_kappa', KAPPA, str(n), at):.0f}")
+        for n in (15, 19, 23)
+        for at in (0, 1)
     ),
+    (PHONONS, "| HNEMD", lambda: with_error(*of("heat_stillinger_weber_500", "kappa_W_per_mK"), 0)),
+    (PHONONS, "| HNEMD", lambda: with_error(*of("heat_stillinger_weber", "kappa_W_per_mK"), 1)),
     (CONDUCTIVITY, "| HNEMD, H200", lambda: kappa("kappa_germanium_hnemd")),
     (CONDUCTIVITY, "| HNEMD, two CPU cores", lambda: kappa("kappa_germanium_hnemd_half_force")),
     (CONDUCTIVITY, "| HNEMD, four CPU cores", lambda: kappa("kappa_silicon_hnemd")),
@@ -367,15 +357,25 @@ def test_times_of_several_gpus_are_those_of_the_result():
 
 def test_gpumd_beside_taichimd_is_as_the_result_says():
     rows = rows_between("docs/measurements/speed.md", "## GPUMD on the same card", "## GPUMD's benchmark")
-    shown = [[cell.replace(",", "") for cell in cells[1:]] for cells in rows][1:]
-    assert shown == [
+    shown = [[cell.replace(",", "") for cell in cells[1:]] for cells in rows]
+    assert [cells for cells in shown if cells[0] != "atoms"] == [
         [
             str(one["atoms"]),
             f"{one['taichimd_us']:.1f}",
             f"{one['gpumd_us']:.1f}",
             f"{one['gpumd_us'] / one['taichimd_us']:.2f}",
         ]
-        for one in of("gpumd_beside", "results")
+        for file in ("gpumd_beside", "gpumd_copper")
+        for one in of(file, "results")
+    ]
+
+
+def test_embedded_atoms_and_edip_are_as_the_result_says():
+    rows = rows_between("docs/measurements/speed.md", "## Embedded atoms and EDIP", "EDIP costs little")
+    cases = ("eam-cu", "edip-si")
+    found = [one for case in cases for one in of("benchmarks_eam_h200", "results") if one["case"] == case]
+    assert [cells[1:3] for cells in list(rows)[1:]] == [
+        [f"{one['atoms']:,}", f"{1000 * one['ms_per_step']['taichimd']:.0f}"] for one in found
     ]
 
 

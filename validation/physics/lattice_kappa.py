@@ -31,7 +31,11 @@ def main() -> None:
     parser.add_argument("--mesh", type=int, default=19, help="of wave vectors along each reciprocal vector")
     parser.add_argument("--a", type=float, default=5.445, help="lattice constant, angstrom")
     parser.add_argument("--temperatures", type=float, nargs="+", default=[500.0, 1000.0], help="K")
+    parser.add_argument("--beside", action="store_true", help="only put HNEMD beside the result")
     options = parser.parse_args()
+    if options.beside:
+        complete(common.read_json(options.out), options.out)
+        return
 
     from phono3py import Phono3py
     from phonopy.structure.atoms import PhonopyAtoms
@@ -70,11 +74,15 @@ def main() -> None:
         report["seconds"][mesh] = time.monotonic() - begin
         report |= by_frequency(found, means)
         common.write_json(options.out, report)
-    report["hnemd_W_per_mK"] = [
-        driven["kappa_W_per_mK"] if driven else None for driven in map(driven_at, options.temperatures)
-    ]
-    common.write_json(options.out, report)
-    plot(report, options.out.with_suffix(".png"))
+    complete(report, options.out)
+
+
+def complete(report: dict[str, Any], out: Path) -> None:
+    """Put HNEMD beside, write JSON and the picture."""
+    driven = map(driven_at, report["temperatures_K"])
+    report["hnemd_W_per_mK"] = [one["kappa_W_per_mK"] if one else None for one in driven]
+    common.write_json(out, report)
+    plot(report, out.with_suffix(".png"))
     print(report["kappa_W_per_mK"], report["hnemd_W_per_mK"])
 
 
