@@ -43,9 +43,10 @@ def test_the_code_of_a_gpu_has_the_bits_of_the_cpu(names):
     assert found["compiled"]["ballot"] > 10
     assert found["compiled"]["reduce"] > 10
     assert found["compiled"]["shuffle"] > 1
-    assert found["melt without a near list"] == here("melt")
-    (shared, _), (alone, left) = found["searches"]
-    assert shared == alone
-    # Some atoms are near the ends of the cell, and some are not.
-    assert 200 < left < 1_900
+    if "melt" in names:
+        assert found["melt without a near list"] == here("melt")
+        (shared, _), (alone, left) = found["searches"]
+        assert shared == alone
+        # Some atoms are near the ends of the cell, and some are not.
+        assert 200 < left < 1_900
     assert {name: found[name] for name in names} == expected

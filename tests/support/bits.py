@@ -445,14 +445,33 @@ SYSTEMS = {
 }
 
 
-@functools.cache
 def here(name):
-    """Hash of a system's bits in this process; skips where another backend runs already."""
+    """Hash of a system's bits in this worker, or in the one that asked first; skips on another backend."""
     try:
         runtime.start("cpu")
     except BackendError as error:
         pytest.skip(str(error))
+    return _once(f"here-{name}", lambda: computed(name))
+
+
+def computed(name):
+    """Hash of a system's bits in this process."""
     return hashlib.sha256(b"".join(np.ascontiguousarray(a).tobytes() for a in SYSTEMS[name]())).hexdigest()
+
+
+def _once(what, made):
+    """What `made` returns, for all workers of this test run: it compiles for long.
+
+    The folder goes with the test run (`conftest`): what an earlier run has left is of other code.
+    """
+    with open(Path(os.environ[SHARED]) / f"bits-{what}", "a+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        found = file.read()
+        if not found:
+            found = json.dumps(made())
+            file.write(found)
+    return json.loads(found)
 
 
 def elsewhere(name):
@@ -462,20 +481,9 @@ def elsewhere(name):
 
 @functools.cache
 def _elsewhere(at_once):
-    """{name: hash} of the systems `AT_ONCE`, or of all others.
-
-    For both differences at once, and for all workers of a test run, because it compiles everything again.
-    The folder goes with the test run (`conftest`): what an earlier run has left is of other code.
-    """
+    """{name: hash} of the systems `AT_ONCE`, or of all others; for both differences at once."""
     names = [name for name in SYSTEMS if (name in AT_ONCE) == at_once]
-    with open(Path(os.environ[SHARED]) / f"bits-{at_once}", "a+") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        file.seek(0)
-        found = file.read()
-        if not found:
-            found = json.dumps(of_other_runtime(names))
-            file.write(found)
-    return json.loads(found)
+    return _once(f"elsewhere-{at_once}", lambda: of_other_runtime(names))
 
 
 def of_other_runtime(names):
@@ -509,4 +517,5 @@ needs_other_runtime = pytest.mark.skipif(
 
 
 if __name__ == "__main__":
-    print(json.dumps({name: here(name) for name in sys.argv[1:] or SYSTEMS}))
+    runtime.start("cpu")
+    print(json.dumps({name: computed(name) for name in sys.argv[1:] or SYSTEMS}))

@@ -103,8 +103,9 @@ if __name__ == "__main__":
 
     from taichimd.program import groups
 
-    found = {name: bits.here(name) for name in sys.argv[1:]}
-    # As with more atoms, where forces read the Verlet list itself.
-    groups.NO_NEAR_LIST = 1
-    found["melt without a near list"] = bits.here.__wrapped__("melt")
-    print(json.dumps({**found, "searches": searches(), "compiled": compiled}))
+    found = {name: bits.computed(name) for name in sys.argv[1:]}
+    if "melt" in found:
+        # As with more atoms, where forces read the Verlet list itself.
+        groups.NO_NEAR_LIST = 1
+        found |= {"melt without a near list": bits.computed("melt"), "searches": searches()}
+    print(json.dumps({**found, "compiled": compiled}))
