@@ -1,6 +1,7 @@
 """Read any structure file that ASE reads, and say in one line what is wrong with one that cannot be used."""
 
 import os
+import re
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -185,13 +186,27 @@ def _read(
     # Readers of ASE fail on bad files in any way (StopIteration, AttributeError, struct.error ...).
     except Exception as error:
         kind = kind or format_of(path) or ""
-        reason = " ".join(str(error).split())[:120] or type(error).__name__
         raise StructureError(
             f"structure file {path} cannot be read"
             + (f" as {kind}" if kind else "")
-            + f": {reason}; expected a format that ase.io.read knows (extxyz, CIF, POSCAR, PDB, LAMMPS data "
+            + f": {_reason(error, path)}; expected a format that ase.io.read knows (extxyz, CIF, POSCAR, PDB, LAMMPS data "
             "...), and a name that says which"
         ) from None
+
+
+def _reason(error: Exception, path: Path) -> str:
+    """What a reader of ASE says about a line of a file, in words about the file."""
+    text = " ".join(str(error).split())
+    if found := re.fullmatch(r"could not convert string to float: '(.*)'", text):
+        word = found[1]
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        at = [number for number, line in enumerate(lines, 1) if word in line.split()]
+        return (f"line {at[0]}: " if len(at) == 1 else "") + f"{word!r} is not a number"
+    if found := re.match(
+        r"could not broadcast input array from shape \((\d+),\) into shape \((\d+),\)", text
+    ):
+        return f"a line has {found[1]} numbers instead of {found[2]}"
+    return text[:120] or type(error).__name__
 
 
 def _read_netcdf(path: Path, frame: int | None) -> tuple[Atoms, list[str]]:

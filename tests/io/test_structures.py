@@ -93,6 +93,25 @@ def test_garbage_file_is_one_line(tmp_path, name, content):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        (
+            "POSCAR",
+            "Si\n1.0\n5 0 0\n0 5 0\n0 0 5\nSi\n1\nDirect\n0.2 0.3\n",
+            "a line has 2 numbers instead of 3",
+        ),
+        ("a.xyz", "2\nx\nSi 0 0 0\nSi 1 y 2\n", "line 4: 'y' is not a number"),
+        ("a.xyz", "2\nx\nSi 0 0 0\nSi 1 x 2\n", ": 'x' is not a number"),
+    ],
+)
+def test_a_line_without_three_numbers_is_told_in_words(tmp_path, name, text, told):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(StructureError) as caught:
+        read_structure(tmp_path / name)
+    assert told in str(caught.value)
+
+
 def test_folder_instead_of_a_file(tmp_path):
     with pytest.raises(StructureError, match="cannot be read"):
         read_structure(tmp_path)
