@@ -189,8 +189,8 @@ def _read(
         raise StructureError(
             f"structure file {path} cannot be read"
             + (f" as {kind}" if kind else "")
-            + f": {_reason(error, path)}; expected a format that ase.io.read knows (extxyz, CIF, POSCAR, PDB, LAMMPS data "
-            "...), and a name that says which"
+            + f": {_reason(error, path)}; expected a format that ase.io.read knows (extxyz, CIF, POSCAR, "
+            "PDB, LAMMPS data ...), and a name that says which"
         ) from None
 
 
