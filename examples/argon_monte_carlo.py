@@ -48,6 +48,6 @@ for temperature, colour in ((100.0, "#1f6fb4"), (130.0, "#c8402f")):
     print(f"accepted at {temperature:.0f} K   {moves.acceptance:8.2f} of moves up to {moves.size:.2f} Å")
     axis.plot(*zip(*volumes.rows, strict=True), color=colour, linewidth=1.0, label=f"{temperature:.0f} K")
 axis.axvline(EQUILIBRATION, color="#555555", linewidth=0.8, linestyle=":")
-axis.set(xlabel="sweep", ylabel="volume (Å³ an atom)", title=f"108 argon atoms at {PRESSURE} GPa")
+axis.set(xlabel="sweep", ylabel="volume per atom (Å³)", title=f"108 argon atoms at {PRESSURE} GPa")
 axis.legend(frameon=False)
 figure.savefig(Path(__file__).with_suffix(".png"))
