@@ -5,10 +5,11 @@
 Cases: `silicon` (HNEMD along x, y and z, 500 K, Tersoff 1989, 8,000 atoms), `silicon-small` and
 `silicon-large` (1,728 and 27,000 atoms), `silicon-300` (at 300 K), `silicon-short` (NEMD of 2 and 4 nm: the
 ballistic G(w) from which mean free paths follow), `silicon-long` (NEMD of 50, 100 and 200 nm with the line
-through 1/kappa against 1/L), `graphene` (HNEMD, 300 K, parts in and out of the plane),
-`silica` (glass of 3,000 atoms quenched from the melt, HNEMD, quantum correction), `stillinger-weber`
-(silicon, HNEMD, 1,000 K, for `lattice_kappa`), `stillinger-weber-500` (at 500 K), `speed` (HNEMD of 64,000
-atoms of silicon with and without spectrum). Each case writes `heat_CASE.json` (with _ for -) and a picture.
+through 1/kappa against 1/L), `silicon-long-300` (100, 200 and 300 nm at 300 K), `graphene` (HNEMD, 300 K,
+parts in and out of the plane), `silica` (glass of 3,000 atoms quenched from the melt, HNEMD, quantum
+correction), `stillinger-weber` (silicon, HNEMD, 1,000 K, for `lattice_kappa`), `stillinger-weber-500`
+(at 500 K), `speed` (HNEMD of 64,000 atoms of silicon with and without spectrum). Each case writes
+`heat_CASE.json` (with _ for -) and a picture.
 `silicon` uses `heat_silicon_short.json` if it is there; `silicon --paths` runs nothing, and adds free paths
 and kappa(L) of the two results that are there.
 """
@@ -60,6 +61,10 @@ CASES: dict[str, dict[str, Any]] = {
     "silicon-long": {
         **BETWEEN, "bath_length": 100.0, "lengths": "50nm,100nm,200nm", "supercell": (1, 3, 3), "runs": 2,
         "at_once": 6, "time": "350ps", "window": "100ps",
+    },
+    "silicon-long-300": {
+        **BETWEEN, "temperature": 300.0, "difference": 60.0, "bath_length": 100.0, "supercell": (1, 3, 3),
+        "lengths": "100nm,200nm,300nm", "runs": 3, "at_once": 9, "time": "400ps", "window": "130ps",
     },
     "silicon-large": {
         **DRIVEN, "temperature": 500.0, "supercell": (15, 15, 15), "driving_force": 1e-4, "direction": "xyz",
@@ -150,6 +155,7 @@ def silicon() -> Atoms:
 CELLS: dict[str, Callable[[], Atoms]] = {
     "graphene": lambda: graphene_sheet(2.491),
     "silicon-300": lambda: bulk("Si", a=5.4425, cubic=True),
+    "silicon-long-300": lambda: bulk("Si", a=5.4425, cubic=True),
     "stillinger-weber": lambda: bulk("Si", a=5.445, cubic=True),
     "stillinger-weber-500": lambda: bulk("Si", a=5.445, cubic=True),
 }
