@@ -90,7 +90,10 @@ def free_bytes() -> int | None:
 
 
 def copy(target: int, source: int, size: int, on_device: int, to_host: bool) -> bool:
-    """Copy bytes between addresses of host and device, of which `on_device` is one; whether it was done."""
+    """Copy bytes between addresses of host and device, of which `on_device` is one; whether it was done.
+
+    Waits for the device first. Other threads run meanwhile; the runtime's own wait keeps Python's lock.
+    """
     driver, context, before = _driver(), ctypes.c_void_p(0), ctypes.c_void_p(0)
     address, length = ctypes.c_uint64, ctypes.c_size_t(size)
     if driver.cuPointerGetAttribute(ctypes.byref(context), CONTEXT_OF_POINTER, address(on_device)):
@@ -98,6 +101,6 @@ def copy(target: int, source: int, size: int, on_device: int, to_host: bool) -> 
     if driver.cuCtxPushCurrent_v2(context):
         return False
     function = driver.cuMemcpyDtoH_v2 if to_host else driver.cuMemcpyHtoD_v2
-    failed = function(address(target), address(source), length)
+    failed = driver.cuCtxSynchronize() or function(address(target), address(source), length)
     driver.cuCtxPopCurrent_v2(ctypes.byref(before))
     return not failed

@@ -68,12 +68,12 @@ def _copied(array: Any, values: NDArray[Any], to_host: bool) -> bool:
     """Copy by address; False if it cannot be done."""
     if not values.flags.c_contiguous:
         return False
-    ti.sync()
     there, _held = address_of(array)
     here = values.ctypes.data
     source, target = (there, here) if to_host else (here, there)
     if backend() == "cuda":
         return copy(target, source, values.nbytes, there, to_host)
+    ti.sync()
     ctypes.memmove(target, source, values.nbytes)
     return True
 
