@@ -273,17 +273,17 @@ def embedded_copper(cells: int, *, timestep_fs: float = 5.0, seed: int = 376847)
     )
 
 
-def edip_silicon(cells: int, temperature: float = 300.0, *, timestep_fs: float = 1.0) -> System:
-    """Diamond silicon with LAMMPS's file of EDIP's numbers of 1998; so many cubic cells each way."""
-    crystal = silicon(cells, temperature, timestep_fs=timestep_fs)
+def silicon_of_lammps(style: str, file: str) -> Callable[[int], System]:
+    """Diamond silicon, 300 K, 1 fs, with a file of LAMMPS; called with the number of cubic cells each way."""
 
     def forcefield() -> Any:
         from taichimd import load_forcefield
 
-        return load_forcefield(of_lammps("Si.edip"))
+        return load_forcefield(of_lammps(file))
 
-    theirs = LammpsInput("edip", lambda: [f'* * "{of_lammps("Si.edip")}" {{elements}}'], 1.0)
-    return replace(crystal, name="edip-si", forcefield=forcefield, lammps=theirs)
+    theirs = LammpsInput(style, lambda: [f'* * "{of_lammps(file)}" {{elements}}'], 1.0)
+    name = f"{style.replace('/', '-')}-si"
+    return lambda cells: replace(silicon(cells), name=name, forcefield=forcefield, lammps=theirs)
 
 
 def silicon_carbide(

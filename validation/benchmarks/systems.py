@@ -102,10 +102,31 @@ CASES = {
         heat=1.0,
     ),
     "edip-si": Case(
-        build=systems.edip_silicon,
+        build=systems.silicon_of_lammps("edip", "Si.edip"),
         atoms_per_cell=8,
         cpu_sizes=(1_000,),
         cuda_sizes=(8_000, 64_000, 512_000),
         what="EDIP Si (Si.edip of LAMMPS), a = 5.432 angstrom, 300 K, 1 fs",
+    ),
+    "tersoff-mod-si": Case(
+        build=systems.silicon_of_lammps("tersoff/mod", "Si.tersoff.mod"),
+        atoms_per_cell=8,
+        cpu_sizes=(1_000,),
+        cuda_sizes=(8_000, 64_000, 512_000),
+        what="Tersoff/mod Si (2007), Si.tersoff.mod of LAMMPS, a = 5.432 angstrom, 300 K, 1 fs",
+    ),
+    "tersoff-mod-c-si": Case(
+        build=systems.silicon_of_lammps("tersoff/mod/c", "Si.tersoff.modc"),
+        atoms_per_cell=8,
+        cpu_sizes=(1_000,),
+        cuda_sizes=(8_000, 64_000, 512_000),
+        what="Tersoff/mod/c Si (2017), Si.tersoff.modc of LAMMPS, a = 5.432 angstrom, 300 K, 1 fs",
+    ),
+    "tersoff-zbl-si": Case(
+        build=systems.silicon_of_lammps("tersoff/zbl", "SiC.tersoff.zbl"),
+        atoms_per_cell=8,
+        cpu_sizes=(1_000,),
+        cuda_sizes=(8_000, 64_000, 512_000),
+        what="Tersoff/ZBL Si (1998), SiC.tersoff.zbl of LAMMPS, a = 5.432 angstrom, 300 K, 1 fs",
     ),
 }
