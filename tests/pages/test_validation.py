@@ -24,7 +24,7 @@ from validation.bits.cross_backend import growth_rate
 from validation.decomposition import __main__ as decomposition_parts
 from validation.decomposition import accuracy, bits, divergence, growth
 from validation.decomposition.states import DECOMPOSITIONS
-from validation.physics import kappa_silicon, silica_glass
+from validation.physics import heat_by_frequency, kappa_silicon, silica_glass
 
 pytestmark = [pytest.mark.once, pytest.mark.first]
 
@@ -167,6 +167,28 @@ def test_halves_of_driven_runs_tell_a_current_that_still_grows():
     assert second / first == pytest.approx(3.5 / 1.5)
     assert (first + second) / 2 == pytest.approx(driven.kappa.value)
     assert found["running"]["time_ps"][[0, -1]].tolist() == [3.0, 12.0]
+
+
+def test_bands_of_nemd_find_the_conductivity_of_made_up_spectra_at_infinite_length():
+    nu, lengths, free_path = np.arange(0.125, 25.0, 0.25), np.array([100.0, 200.0, 300.0]), 250.0
+    kappa = np.exp(-(((nu - 6.0) / 3.0) ** 2))
+
+    def spectrum(value, nm):
+        # 1 W/(m K) over 1 nm is 1 GW/(m2 K).
+        conductance = value / nm
+        return {"value": conductance.tolist(), "error": (0.05 * conductance).tolist()}
+
+    driven = {"frequency_THz": nu, "spectra": [spectrum(kappa, 1.0)]}
+    between = {
+        "frequency_THz": nu,
+        "lengths": [{"nm": nm} for nm in lengths],
+        "spectra": [spectrum(kappa / (1.0 + free_path / nm), nm) for nm in lengths],
+    }
+    found = heat_by_frequency.bands(driven, between)
+    assert sum(one["hnemd_W_per_mK"][0] for one in found) == pytest.approx(kappa[nu < 20.0].sum() * 0.25)
+    for one in found:
+        assert one["nemd_W_per_mK"][0] == pytest.approx(one["hnemd_W_per_mK"][0])
+        assert one["free_path_nm"][0] == pytest.approx(free_path)
 
 
 def test_growth_of_made_up_trajectories_is_found_and_another_rate_is_not_the_same():

@@ -11,7 +11,8 @@ correction), `stillinger-weber` (silicon, HNEMD, 1,000 K, for `lattice_kappa`), 
 (at 500 K), `speed` (HNEMD of 64,000 atoms of silicon with and without spectrum). Each case writes
 `heat_CASE.json` (with _ for -) and a picture.
 `silicon` uses `heat_silicon_short.json` if it is there; `silicon --paths` runs nothing, and adds free paths
-and kappa(L) of the two results that are there.
+and kappa(L) of the two results that are there. `silicon-long --bands` (and `silicon-long-300`) runs nothing
+either, and adds kappa of bands of frequencies: of NEMD by a line through 1/kappa against 1/L, and of HNEMD.
 """
 
 import argparse
@@ -108,6 +109,7 @@ def main() -> None:
     parser.add_argument("--share", type=float, default=1.0, help="of the time of all runs")
     parser.add_argument("--cells", type=int, help="other repetitions across the heat flow, for a trial")
     parser.add_argument("--paths", action="store_true", help="of silicon: free paths from results, no run")
+    parser.add_argument("--bands", action="store_true", help="of NEMD: kappa of bands from results, no run")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     out = options.out or common.RESULTS / f"heat_{options.case.replace('-', '_')}.json"
@@ -118,6 +120,14 @@ def main() -> None:
         report |= paths_of_short(report, out.with_name("heat_silicon_short.json"))
         common.write_json(out, report)
         plot(report, out.with_suffix(".png"))
+        return
+    if options.bands:
+        driven = json.loads(out.with_name(out.name.replace("_long", "")).read_text())
+        report = json.loads(out.read_text())
+        report["bands"] = bands(driven, report)
+        common.write_json(out, report)
+        for one in report["bands"]:
+            print(one)
         return
     begin = time.monotonic()
     atoms = silica_glass(options) if options.case == "silica" else CELLS.get(options.case, silicon)()
@@ -317,6 +327,50 @@ def paths_of_short(found: dict[str, Any], short: Path) -> dict[str, Any]:
         "kappa_of_length": paths.kappa.tolist(), "accumulated": paths.accumulated.tolist(),
         "unknown_W_per_mK": paths.unknown, "half_below_nm": paths.half, "notes": list(paths.notes),
     }  # fmt: skip
+
+
+BANDS = ((0.0, 3.0), (3.0, 5.0), (5.0, 8.0), (8.0, 11.0), (11.0, 20.0))
+"""THz."""
+
+
+def bands(driven: dict[str, Any], between: dict[str, Any]) -> list[dict[str, Any]]:
+    """Conductivity (W/(m K)) of bands: of HNEMD, of NEMD of each length, and of NEMD at infinite length.
+
+    Args:
+        driven: the result of HNEMD.
+        between: the result of NEMD of several lengths.
+    """
+    from taichimd.core.errors import AnalysisError
+    from taichimd.estimators.conduction import extrapolate
+
+    lengths, found = np.array([one["nm"] for one in between["lengths"]]), []
+    for band in BANDS:
+        kappa = in_band(driven, driven["spectra"][0], band)
+        of_lengths = [
+            # 1 GW/(m2 K) over 1 nm is 1 W/(m K).
+            (nm * in_band(between, one, band)).tolist()
+            for nm, one in zip(lengths, between["spectra"], strict=True)
+        ]
+        report = {"THz": band, "hnemd_W_per_mK": kappa.tolist(), "nemd_of_lengths_W_per_mK": of_lengths}
+        try:
+            line = extrapolate(10.0 * lengths, *np.array(of_lengths).T)
+            report |= {
+                "nemd_W_per_mK": pair(line.kappa),
+                "free_path_nm": [one / 10.0 for one in pair(line.free_path)],
+                "errors_apart": float((line.kappa.value - kappa[0]) / np.hypot(line.kappa.error, kappa[1])),
+            }
+        except AnalysisError as error:
+            report["nemd_W_per_mK"] = str(error)
+        found.append(report)
+    return found
+
+
+def in_band(report: dict[str, Any], spectrum: dict[str, Any], band: tuple[float, float]) -> np.ndarray:
+    """Integral of a spectrum over a band, with its error: values within 1 THz, the resolution, have one."""
+    nu = np.array(report["frequency_THz"])
+    step = nu[1] - nu[0]
+    value, error = (np.array(spectrum[key])[(nu >= band[0]) & (nu < band[1])] for key in ("value", "error"))
+    return np.array([value.sum() * step, np.sqrt((error**2).sum() * step)])
 
 
 def plot(report: dict[str, Any], path: Path) -> None:
