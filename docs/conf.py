@@ -67,9 +67,18 @@ linkcheck_workers = 4
 
 
 def setup(app: Any) -> None:
-    """Let the docstrings through a filter, after napoleon's; make the sidebar, before furo does."""
+    """Let the docstrings through a filter, after napoleon's; make the sidebar, before furo does; link pictures."""
     app.connect("autodoc-process-docstring", _keep_bars, priority=900)
     app.connect("html-page-context", _sidebar_of_titles, priority=100)
+    app.connect("doctree-read", _link_pictures)
+
+
+def _link_pictures(app: Any, doctree: Any) -> None:
+    """A picture with a width is a link to its file, so a click on a small screen shows it in full."""
+    from docutils.nodes import image
+
+    for node in doctree.findall(image):
+        node.setdefault("width", "auto")
 
 
 _titles: dict[str, Any] = {}

@@ -143,7 +143,7 @@ def potential_cited(potential: Mapping[str, Any]) -> tuple[list[tuple[str, str |
     kinds = list(dict.fromkeys(str(one.get("kind")) for one in potential.get("terms", [])))
     name = potential.get("name", "")
     keys = list(of_potentials(found))
-    return found, f"Forces were those of the potential {name} ({', '.join(kinds)}){cite(keys)}."
+    return found, f"Forces were computed with the potential {name} ({', '.join(kinds)}){cite(keys)}."
 
 
 def _velocities(report: Mapping[str, Any]) -> str:

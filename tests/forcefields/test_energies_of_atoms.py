@@ -211,4 +211,4 @@ def test_terms_of_reaxff():
     "name", ["axilrod_teller", "lennard_jones", "own", "reaxff", "stillinger_weber", "tersoff", "vashishta"]
 )
 def test_every_page_says_whose_energy_it_is(name):
-    assert "\n## Whose energy it is\n" in (ROOT / "docs" / "forcefields" / f"{name}.md").read_text()
+    assert "\n## Energies of atoms\n" in (ROOT / "docs" / "forcefields" / f"{name}.md").read_text()

@@ -131,7 +131,7 @@ def memory():
         yield name, *(f"{row['memory_bytes'][name] / 1e6:.1f}" for row in rows), *map(str, theirs)
     each = [f"{row['memory_bytes']['all arrays'] / row['atoms'] / 1e3:.1f}" for row in rows]
     yield (
-        "kB an atom",
+        "kB per atom",
         *each,
         *(f"{mb * 1e3 / n:.1f}" for mb, n in zip(paper["total"], (6540, 6000), strict=True)),
     )
