@@ -67,7 +67,7 @@ linkcheck_workers = 4
 
 
 def setup(app: Any) -> None:
-    """Let the docstrings through a filter, after napoleon's; make the sidebar, before furo does; link pictures."""
+    """Let the docstrings through a filter, after napoleon's; make the sidebar, before furo; link pictures."""
     app.connect("autodoc-process-docstring", _keep_bars, priority=900)
     app.connect("html-page-context", _sidebar_of_titles, priority=100)
     app.connect("doctree-read", _link_pictures)

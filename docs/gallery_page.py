@@ -23,7 +23,10 @@ def examples() -> list[tuple[str, str, str, str]]:
 
 def pages() -> Iterator[tuple[str, str]]:
     """Path and text of the page."""
-    parts = ["# Gallery\n\nEach picture is drawn by the command below it. Click on a picture to enlarge it, and on Source to read the example.\n"]
+    parts = [
+        "# Gallery\n\nEach picture is drawn by the command below it. Click on a picture to enlarge it, "
+        "and on Source to read the example.\n"
+    ]
     for file, shows, command, picture in examples():
         title, _, rest = shows.partition(": ")
         title = title[0].upper() + title[1:]

@@ -188,8 +188,6 @@ class LineDisplay:
     def __enter__(self) -> "Self":
         if self._live is not None:
             self._live.start()
-        else:
-            self._console.print(self._head, highlight=False, markup=False)
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -207,7 +205,11 @@ class LineDisplay:
             self._live.update(Text(renewed))
         else:
             self._next = time.monotonic() + PLAIN_SECONDS
-            self._console.print(plain, highlight=False, markup=False)
+            # An error before the first line has no head above it.
+            self._console.print(
+                f"{self._head}\n{plain}" if self._head else plain, highlight=False, markup=False
+            )
+            self._head = ""
 
 
 class _Drift:

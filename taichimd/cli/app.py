@@ -122,12 +122,24 @@ def _code_of(arguments: Sequence[str]) -> int:
             )
         # Usage errors of the option parser; by their method, because its module has moved between versions.
         if hasattr(error, "format_message"):
-            return _fail(of_arguments(arguments) or error.format_message(), 2)
+            return _fail(of_arguments(arguments) or _usage(error), 2)
         raise
     if interrupted():
         # The option parser has made a bare exit code of it, or nobody has looked.
         return _stopped()
     return code if isinstance(code, int) else 0
+
+
+def _usage(error: Any) -> str:
+    """What the option parser says; of an argument or option that is missing, what to give as well."""
+    message, kind = str(error.format_message()), type(error).__name__
+    wanted = getattr(getattr(error, "param", None), "help", None)
+    if kind == "MissingParameter" and wanted:
+        first = wanted[:2].lower() if wanted[1].islower() else wanted[:2]
+        return f"{message.rstrip('.')}: expected {first}{wanted[2:].rstrip('.')}"
+    if kind == "UsageError":
+        return f"{message.rstrip('.')}; add --help to the command for its arguments and options"
+    return message
 
 
 def _stopped() -> int:

@@ -30,6 +30,7 @@ def demo(
     from taichimd.app.job import prepare_job
     from taichimd.io.files import writing
     from taichimd.io.structures import write_structure
+    from taichimd.settings.config import make_settings
 
     folder, console = Path(output), Console()
     structure = folder / "silicon.extxyz"
@@ -43,6 +44,7 @@ def demo(
         "output": output,
         "overwrite": structure.exists(),  # the demo's own earlier output, never somebody else's run
     }
+    make_settings(flags)  # a wrong number of steps is refused before anything is written
     with writing(structure):
         folder.mkdir(parents=True, exist_ok=True)
     crystal = bulk("Si", "diamond", a=5.432, cubic=True) * (CELLS, CELLS, CELLS)

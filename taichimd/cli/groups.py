@@ -30,8 +30,10 @@ def groups(
 ) -> None:
     """Print how many atoms groups have and where they are, and draw them, before anything runs."""
     from taichimd.app.acting import groups_of
-    from taichimd.io.group_picture import draw_groups
+    from taichimd.io.group_picture import check_name, draw_groups
 
+    if picture != "none":
+        check_name(Path(picture))
     atoms, found, notes = groups_of(structure, where or (), group or (), frame, input_units, atom_style)
     for note in notes:
         say(f"note: {note}", err=True)

@@ -327,6 +327,15 @@ class ForceField:
         """
         return str(self.describe(species)["fingerprint"])
 
+    def check_species(self, species: Sequence[str]) -> None:
+        """Refuse elements without parameters.
+
+        Raises:
+            MissingParameterError: which, and those that have some.
+        """
+        for one in self.contributions:
+            one.check_species(species)
+
     def bind(self, species: Sequence[str]) -> tuple[Bound, ...]:
         """Tables for these species, in this order: one of each group of terms whose loops run together.
 

@@ -59,7 +59,7 @@ def read_gpumd(path: Path, of: GpumdRun) -> Tables:
         OutputError: another name, a file that cannot be read, or that is cut.
     """
     if path.name not in FILES:
-        raise OutputError(f"{path}: expected a file of GPUMD called {', '.join(FILES)}")
+        raise OutputError(f"{path}: expected a file of GPUMD called {', '.join(FILES[:-1])} or {FILES[-1]}")
     if path.name == "shc.out":
         return _shc(path, of)
     rows = _rows(path)

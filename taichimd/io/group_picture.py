@@ -17,6 +17,14 @@ _FORMATS = (".png", ".pdf", ".svg")
 _MAX_DOTS = 200_000
 
 
+def check_name(path: Path) -> None:
+    """Raise an OutputError unless a name ends as a picture does."""
+    if path.suffix not in _FORMATS:
+        raise OutputError(
+            f"{path}: expected the name of a picture, which ends in {', '.join(_FORMATS)}; or none"
+        )
+
+
 def draw_groups(atoms: Atoms, groups: Mapping[str, Numbers], path: Path) -> None:
     """Draw the groups of a structure.
 
@@ -30,8 +38,7 @@ def draw_groups(atoms: Atoms, groups: Mapping[str, Numbers], path: Path) -> None
     Raises:
         OutputError: another format, or it cannot be written.
     """
-    if path.suffix not in _FORMATS:
-        raise OutputError(f"{path}: expected a name of a picture that ends in {', '.join(_FORMATS)}")
+    check_name(path)
     from matplotlib.figure import Figure
 
     x = atoms.get_positions(wrap=bool(atoms.cell.rank == 3))

@@ -14,7 +14,7 @@ from taichimd.core.errors import StructureError
 from taichimd.core.units import PS
 from taichimd.io.lammps_dump import Dump, identified, is_dump
 from taichimd.io.other_formats import dropped_or_guessed, format_of
-from taichimd.io.structures import check_elements, each_structure
+from taichimd.io.structures import check_elements, each_structure, reason_of
 from taichimd.system.checks import check_occupancies
 
 VELOCITY_COLUMNS = ("vel", "velo", "velocity", "velocities")
@@ -128,9 +128,9 @@ def _of_ase(path: Path, units: str | None, more: dict[str, Any]) -> Iterator[Ima
     except Exception as error:
         if isinstance(error, MemoryError):
             raise
-        reason = " ".join(str(error).split())[:120] or type(error).__name__
         raise StructureError(
-            f"trajectory {path} cannot be read: {reason}; expected a format that ase.io.read knows"
+            f"trajectory {path} cannot be read: {reason_of(error, Path(path))}; expected a format that "
+            "ase.io.read knows"
         ) from None
 
 

@@ -189,14 +189,20 @@ def _read(
         raise StructureError(
             f"structure file {path} cannot be read"
             + (f" as {kind}" if kind else "")
-            + f": {_reason(error, path)}; expected a format that ase.io.read knows (extxyz, CIF, POSCAR, "
+            + f": {reason_of(error, path)}; expected a format that ase.io.read knows (extxyz, CIF, POSCAR, "
             "PDB, LAMMPS data ...), and a name that says which"
         ) from None
 
 
-def _reason(error: Exception, path: Path) -> str:
+def reason_of(error: Exception, path: Path) -> str:
     """What a reader of ASE says about a line of a file, in words about the file."""
     text = " ".join(str(error).split())
+    if type(error).__name__ == "UnknownFileTypeError":
+        return f"the format {text} is not known"
+    if found := re.search(
+        r"Expected xyz header but got: invalid literal for int\(\) with base 10: '(.*?)(\\n)?'$", text
+    ):
+        return f"{found[1]!r} is not the number of atoms"
     if found := re.fullmatch(r"could not convert string to float: '(.*)'", text):
         word = found[1]
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()

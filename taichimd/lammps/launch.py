@@ -104,8 +104,7 @@ def _check_potential(run: Launch, script: Script) -> None:
 
     forcefield = load_forcefield(run.potential)
     if forcefield.elements is not None:
-        for one in forcefield.contributions:
-            one.check_species(script.elements)
+        forcefield.check_species(script.elements)
     check_ghosts_do(forcefield)
 
 

@@ -156,7 +156,11 @@ def _ranges(file: BinaryIO, path: Path) -> tuple[list[tuple[int, int]], int, boo
             at += len(count)
             continue
         if not count.strip().isdigit():
-            raise StructureError(f"{path}: byte {at} cannot be read as the number of atoms")
+            word = count.decode(errors="replace").strip()[:60]
+            raise StructureError(
+                f"{path}, byte {at}: cannot be read as the number of atoms: {word!r}; expected (extended) "
+                "XYZ, or a name that says which format it is"
+            )
         if n_atoms not in (-1, int(count)):
             raise StructureError(f"{path}: the number of atoms changes; expected the same in all frames")
         # Comment and atoms.

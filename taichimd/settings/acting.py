@@ -185,7 +185,8 @@ class Item:
     @property
     def called(self) -> str:
         """What it is, in messages."""
-        return f"{self.option} {self.name or self.group or self.kind}"
+        name = self.name or self.group or self.kind
+        return self.option if name == self.option else f"{self.option} {name}"
 
     def make(self, on: Any, ramp: tuple[int, int], defaults: Mapping[str, Any]) -> Any:
         """The object.

@@ -261,7 +261,7 @@ class ObserveSettings(Settings, topic="observe"):
     bond_formed: types.BondOrder = setting(0.5, "Reactions: a bond order above this forms a bond")
     bond_broken: types.BondOrder = setting(0.3, "Reactions: a bond order at or below this breaks a bond")
     bond_lifetime: types.Duration = setting(
-        50.0, 'Reactions: shortest time that a change of bonds must last: "50fs"'
+        50.0, 'Reactions: shortest time that a change of bonds must last, in fs or with a unit: "50fs"'
     )
 
 

@@ -195,12 +195,14 @@ class _Reader:
                     "fixed": asked.fixed.copy(),
                     "mobile": ~asked.fixed,
                 }[token.text]
+            more = "; give it in groups={...}, or with --group"
+            if token.text in chemical_symbols:
+                more = f"; write species {token.text}"
             if asked.group is None:
-                raise SettingsError(f"there is no group {token.text!r} (character {token.place})")
+                raise SettingsError(f"there is no group {token.text!r} (character {token.place}){more}")
             try:
                 return asked.group(token.text)
             except KeyError:
-                more = f"; write species {token.text}" if token.text in chemical_symbols else ""
                 raise SettingsError(
                     f"there is no group {token.text!r} (character {token.place}){more}"
                 ) from None

@@ -61,6 +61,7 @@ def run_kappa(
     atoms, notes = read_noted(structure, **(read or {}))
     notes += [*unused_charges(atoms), *notes_on_overlap(atoms, refuse=True)]
     forcefield = load_forcefield(potential)
+    forcefield.check_species(sorted(set(atoms.symbols)))
     check_potential(forcefield, settings)
     forcefield.check_bounded()
     system, _ = systems_of(atoms, settings)[0]

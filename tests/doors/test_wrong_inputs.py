@@ -1,0 +1,64 @@
+"""Wrong commands are refused in one line that says what to give, before anything is shown or written."""
+
+import pytest
+from ase.build import bulk
+from ase.io import write
+
+pytestmark = pytest.mark.once
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write("si.extxyz", bulk("Si", cubic=True))
+    write("au.extxyz", bulk("Au", cubic=True))
+    (tmp_path / "text.xyz").write_text("hello\nworld\n")
+    (tmp_path / "table.csv").write_text("a,b\n1,2\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("sweep", "Missing argument 'job': expected TOML job file"),
+        ("report", "Missing argument 'folders': expected folders of run"),
+        (
+            "kappa si.extxyz --potential Si.sw",
+            "Missing option '--temperature': expected temperature of the runs",
+        ),
+        ("relax si.extxyz", "Missing option '--potential': expected parameter file"),
+        ("potentials Si", "unexpected extra argument(s) (Si); add --help to the command"),
+        ("cssp", "Missing command; add --help to the command"),
+        ("relax au.extxyz --potential Si.sw", "Si.sw has no parameters for Au; it defines: Si"),
+        (
+            "kappa au.extxyz --potential Si.sw --temperature 300",
+            "Si.sw has no parameters for Au; it defines: Si",
+        ),
+        ("groups si.extxyz x<3 --picture a.bmp", "a.bmp: expected the name of a picture, which ends in .png"),
+        ("demo --steps 0", "steps = 0: expected a whole number above 0"),
+        ("view text.xyz", "cannot be read as the number of atoms: 'hello'; expected (extended) XYZ"),
+        ("analyze text.xyz", "'hello' is not the number of atoms; expected a format"),
+        ("analyze table.csv", "the format csv is not known; expected a format"),
+        ("convert table.csv", "expected a file of GPUMD called shc.out, hac.out, kappa.out or compute.out"),
+        (
+            "run si.extxyz --potential Si.sw --steps 9 --bath cold:langevin",
+            "there is no group 'cold' (character 1); give it in groups={...}, or with --group",
+        ),
+        (
+            "run si.extxyz --potential Si.sw --steps 9 --bath Si:langevin",
+            "there is no group 'Si' (character 1); write species Si",
+        ),
+        (
+            "run si.extxyz --potential Si.sw --steps 9 --insert molecule=Ar",
+            "error: insert: every is missing;",
+        ),
+    ],
+)
+def test_a_wrong_command_ends_in_one_line_and_writes_nothing(call, folder, line, message):
+    before = {path: path.read_bytes() for path in folder.rglob("*")}
+    code, out, err = call(line)
+    assert (code, out) == (2, "")
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    assert message in err
+    assert {path: path.read_bytes() for path in folder.rglob("*")} == before
