@@ -19,7 +19,9 @@ DRIFT = Measure(
 SCATTER = 0.05
 """Velocity Verlet gives a harmonic oscillator the ratio (ω Δt)²/4: 0.05 at 14 time steps a period."""
 FLUCTUATION = Measure(
-    "fluctuation", "Is the scatter of the total energy small beside that of the kinetic energy?", SCATTER
+    "fluctuation",
+    "Is the scatter of the total energy small beside the scatter of the kinetic energy?",
+    SCATTER,
 )
 FOLLOWS = ", consistent constants; with those of the potential the total energy follows the charges:"
 BESIDE = Measure(

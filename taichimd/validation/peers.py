@@ -21,7 +21,7 @@ ENERGY = Measure("lammps-energy", "Does LAMMPS's own code give the same energy?"
 FORCES = Measure("lammps-forces", "Does LAMMPS's own code give the same forces?", 1e-7)
 VIRIAL = Measure("lammps-virial", "Does LAMMPS's own code give the same virial?", 1e-7)
 TRAJECTORY = Measure(
-    "lammps-trajectory", "Are the positions after 20 steps those of LAMMPS from the same start?", 1e-10, "Å"
+    "lammps-trajectory", "Does LAMMPS have the same positions after 20 steps from the same start?", 1e-10, "Å"
 )
 
 

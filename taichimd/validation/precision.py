@@ -12,8 +12,12 @@ from taichimd.validation.measures import Check, Findings, Found, Measure
 
 FASTER = ("mixed", "float32")
 LIMIT = 1e-4
-MIXED = Measure("mixed", "Are the forces of the precision mixed those of float64, nearly?", LIMIT)
-FLOAT32 = Measure("float32", "Are the forces of the precision float32 those of float64, nearly?", LIMIT)
+MIXED = Measure(
+    "mixed", "Are the forces of the precision mixed nearly equal to the forces of float64?", LIMIT
+)
+FLOAT32 = Measure(
+    "float32", "Are the forces of the precision float32 nearly equal to the forces of float64?", LIMIT
+)
 
 
 def force_errors(atoms: Atoms, forcefield: ForceField, precision: str, exact: Any = None) -> dict[str, float]:
