@@ -255,9 +255,11 @@ NUMBERS = [
     ),
     (
         CONDUCTIVITY,
-        "| HNEMD along x, y and z at 300 K",
+        "| HNEMD along x, y and z, driving force 0.5e-4",
         lambda: with_error(*of("heat_silicon_300", "kappa_W_per_mK"), 1),
     ),
+    (CONDUCTIVITY, "| Green-Kubo, window of 400 ps", lambda: kappa("kappa_silicon_green_kubo_300", 0)),
+    (CONDUCTIVITY, "| NEMD, 100, 200", lambda: with_error(*of("heat_silicon_long_300", "kappa_W_per_mK"), 0)),
     (CONDUCTIVITY, "| expected in", lambda: f"{of(SIGE, 'expected_in_equilibrium_MW_per_m2K'):.0f}"),
     (NEMD, "| NEMD, heat of the baths", lambda: at_interface("nemd", "G_of_jump", 0)),
     (NEMD, "| NEMD, integral", lambda: at_interface("nemd", "G_of_spectrum", 1)),
@@ -338,6 +340,22 @@ def drive_rows():
 def test_the_page_of_drives_has_the_numbers_of_the_result():
     shown = rows_between("docs/ensembles/drives.md", "## Evidence", "## What is refused")
     assert list(shown)[1:] == drive_rows()
+
+
+def test_bands_of_silicon_are_those_of_the_results():
+    rows = list(rows_between(CONDUCTIVITY, "### κ by frequency", "### At 300 K"))[1:]
+    files = [of(f"heat_silicon_long{end}", "bands") for end in ("", "_300")]
+    for (name, *shown), *bands in zip(rows, *files, strict=True):
+        assert name == "{:g} to {:g}".format(*bands[0]["THz"])
+        for at, band in enumerate(bands):
+            driven, between = shown[2 * at : 2 * at + 2]
+            assert driven == with_error(*band["hnemd_W_per_mK"], 1)
+            found = band["nemd_W_per_mK"]
+            if isinstance(found, str):
+                assert between == "not determined"
+            else:
+                assert between == with_error(*found, 0 if found[1] > 10.0 else 1)
+                assert abs(band["errors_apart"]) < 0.65
 
 
 def test_costs_of_groups_are_those_of_the_result():
