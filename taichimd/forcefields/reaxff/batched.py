@@ -19,7 +19,7 @@ LANES = 32
 """Pieces of the sums of one system, and lanes of a piece (`dots`)."""
 READ = 4
 """Sums of pieces that are read at a time."""
-FLAGS = 5
+FLAGS = 6
 """Flags, and pairs of numbers, that `solver.Progress` has of a system."""
 
 

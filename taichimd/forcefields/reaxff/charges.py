@@ -172,7 +172,7 @@ class Charges:
             looser2=(MAX_ASTRAY / tolerance) ** 2,
             most=most_iterations,
         )
-        self.progress.flags.from_numpy(np.tile(np.array([FROZEN, 0, 0, 0, 0], np.int32), systems))
+        self.progress.flags.from_numpy(np.tile(np.array([FROZEN, 0, 0, 0, 0, 0], np.int32), systems))
         self._ended = True
         self._going = ti.ndarray(ti.i32, ())
         self.matrix = Matrix(width=0, count=ti.ndarray(ti.i32, n))
@@ -321,7 +321,7 @@ class Charges:
 
     def statistics(self, number: int = 0) -> Solve:
         """How the last solve of a system went. Waits for it."""
-        status, iterations, solves, total, once = (int(flag) for flag in self._flags()[number])
+        status, iterations, solves, total, once, _ = (int(flag) for flag in self._flags()[number])
         norms2 = self.progress.scalars.to_numpy()[FLAGS * number + NORM2]
         s, t = (sqrt(max(float(g), 0.0)) / norm for g, norm in zip(norms2, self._norms[number], strict=True))
         return Solve(max(iterations - 1 + once, 0), total / max(solves, 1), (s, t), status == SOLVED)

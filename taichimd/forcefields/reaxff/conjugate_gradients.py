@@ -7,8 +7,9 @@ Conjugate gradients with a single reduction (A. T. Chronopoulos, C. W. Gear, J. 
     p = z + beta p,  h = w + beta h,  x = x + alpha p,  r = r - alpha h.
 
 The norm is sqrt(sum of r^2/D)/|b| with a diagonal D. Both columns continue until both are within the
-tolerance. A `Form` says what A, M and D are. Several systems are solved at once, each with its own sums and
-its own end (`batched`).
+tolerance. The iteration that finds this has a direction and a step length already, so it improves x once
+more: the guesses of later solves, which amplify what is left of the residual, become better. A `Form` says
+what A, M and D are. Several systems are solved at once, each with its own sums and its own end (`batched`).
 """
 
 from dataclasses import dataclass
@@ -29,10 +30,14 @@ from taichimd.forcefields.reaxff.solve_tables import (
     OLD_ALPHA,
     OLD_GAMMA,
     ONCE,
+    RUNS,
     SOLVED,
     STATUS,
     TOO_MANY,
 )
+
+LEAST_CURVATURE = 1.0 / 16.0
+"""Of p.A p over z.A z, which is about 1/(1 + beta): below it round-off has spoilt the direction."""
 
 
 @dataclass(frozen=True)
@@ -87,11 +92,13 @@ def opening_functions(whose: Whose, many: int, batch: bool) -> Opening:
             # Systems that continue say so later in this iteration.
             if thread == 0:
                 going[None] = 0
-        if does and thread % many == 0 and whose.begins(i, k, g):
+        if thread < g.atoms.n * many and thread % many == 0 and whose.begins(i, k, g):
             at = FLAGS * k
-            g.progress.flags[at + ITERATIONS] += 1
-            g.progress.scalars[at + OLD_GAMMA] = g.progress.scalars[at + GAMMA]
-            g.progress.scalars[at + OLD_ALPHA] = g.progress.scalars[at + ALPHA]
+            g.progress.flags[at + RUNS] = ti.cast(does, ti.i32)
+            if does:
+                g.progress.flags[at + ITERATIONS] += 1
+                g.progress.scalars[at + OLD_GAMMA] = g.progress.scalars[at + GAMMA]
+                g.progress.scalars[at + OLD_ALPHA] = g.progress.scalars[at + ALPHA]
 
     @ti.func
     def last_norm2(i, g: ti.template()):
@@ -156,7 +163,7 @@ def iteration_function(form: Form, whose: Whose, shared: bool, batch: bool, exte
         at = FLAGS * k
         gamma, delta = ti.Vector([total[0], total[1]]), ti.Vector([total[2], total[3]])
         alpha, beta = ti.Vector.zero(ti.f64, 2), ti.Vector.zero(ti.f64, 2)
-        indefinite = False
+        indefinite, spoilt = False, False
         for c in ti.static(range(2)):
             old_gamma = g.progress.scalars[at + OLD_GAMMA][c]
             old_alpha = g.progress.scalars[at + OLD_ALPHA][c]
@@ -174,6 +181,7 @@ def iteration_function(form: Form, whose: Whose, shared: bool, batch: bool, exte
                     alpha[c] = gamma[c] / delta[c]
                 else:
                     indefinite = True
+                spoilt = spoilt or curvature < LEAST_CURVATURE * delta[c]
         status = GOING
         near_enough = total[4] <= limit[0] and total[5] <= limit[1]
         if ti.static(extended):
@@ -186,6 +194,8 @@ def iteration_function(form: Form, whose: Whose, shared: bool, batch: bool, exte
                 near_enough = False
         if near_enough:
             status = SOLVED
+            if spoilt:
+                alpha = ti.Vector.zero(ti.f64, 2)
         elif indefinite:
             status = INDEFINITE
         elif g.progress.flags[at + ITERATIONS] > g.progress.most:
@@ -196,14 +206,14 @@ def iteration_function(form: Form, whose: Whose, shared: bool, batch: bool, exte
     def improve_chunk(chunk, does, g: ti.template(), going: ti.template()):
         first, last, k = whose.chunk(chunk, g)
         at = FLAGS * k
-        before, zero = FROZEN, ti.Vector.zero(ti.f64, 2)
+        runs, zero = False, ti.Vector.zero(ti.f64, 2)
         if does:
-            before = g.progress.flags[at + STATUS]
-        status, alpha, beta, gamma, norm2 = before, zero, zero, zero, zero
-        if before == GOING:
-            # A thread that finds another status than GOING here would find the same, and do nothing.
+            # Not the status, which the first thread changes in this loop.
+            runs = g.progress.flags[at + RUNS] == 1
+        status, alpha, beta, gamma, norm2 = FROZEN, zero, zero, zero, zero
+        if runs:
             status, alpha, beta, gamma, norm2 = coefficients(k, g)
-        if status == GOING:
+        if status == GOING or status == SOLVED:
             for i in range(first, last):
                 p = g.v.z[i] + beta * g.v.p[i]
                 h = g.v.w[i] + beta * g.v.h[i]
@@ -212,7 +222,7 @@ def iteration_function(form: Form, whose: Whose, shared: bool, batch: bool, exte
                 g.v.p[i] = p
                 g.v.h[i] = h
         if does and whose.begins(first, k, g):
-            if before == GOING:
+            if runs:
                 g.progress.scalars[at + GAMMA] = gamma
                 g.progress.scalars[at + ALPHA] = alpha
                 g.progress.scalars[at + NORM2] = norm2

@@ -21,9 +21,9 @@ from taichimd.core.runtime import DeviceFunction, computed_in, ti
 from taichimd.forcefields.reaxff.precondition import FactorFunctions
 from taichimd.forcefields.reaxff.softness import SoftFunctions, power_of_two
 
-DEGREE = 8
+DEGREE = 10
 """Products with L of one p(L), an even number. A row of L has about 8 entries in water, one of H 400."""
-LEAST, MOST = 0.05, 2.0
+LEAST, MOST = 0.02, 2.0
 """Eigenvalues of D^-1 L between which p(L) is nearest to the inverse."""
 
 

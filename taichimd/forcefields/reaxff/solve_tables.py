@@ -9,7 +9,7 @@ from taichimd.forcefields.reaxff.precondition import Close
 from taichimd.forcefields.reaxff.softness import Soft
 from taichimd.neighbours.rows import NearRows
 
-STATUS, ITERATIONS, SOLVES, ALL_ITERATIONS, ONCE = range(5)
+STATUS, ITERATIONS, SOLVES, ALL_ITERATIONS, ONCE, RUNS = range(6)
 GOING, SOLVED, TOO_MANY, INDEFINITE, ASTRAY, FROZEN = range(6)
 """Status of a solve: not ended yet; within the tolerance, or done once; as many iterations as allowed; a
 matrix that is not positive; a guess of the extended Lagrangian too far from the solution; not begun."""
@@ -37,11 +37,12 @@ class Progress(Bundle):
 
     flags: Any = ArrayField(
         "i32",
-        "5 systems",
-        "status and number of iterations; solves so far, with their iterations; whether to iterate once",
+        "6 systems",
+        "status and number of iterations; solves so far, with their iterations; whether to iterate once; "
+        "whether this iteration is done",
     )
     scalars: Any = ArrayField(
-        "both", "5 systems", "gamma and alpha of this iteration and of the last one; sum of r^2/eta"
+        "both", "6 systems", "gamma and alpha of this iteration and of the last one; sum of r^2/eta; none"
     )
     partial: Any = ArrayField("six", "64, or pieces", "sums of pieces")
     limit_s: Any = Number("f64", "sum of r^2/eta at which s is solved")

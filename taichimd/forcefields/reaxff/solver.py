@@ -16,7 +16,7 @@ from taichimd.forcefields.reaxff.batched import FLAGS, whose_functions
 from taichimd.forcefields.reaxff.conjugate_gradients import iteration_function, opening_functions
 from taichimd.forcefields.reaxff.dots import sum_functions
 from taichimd.forcefields.reaxff.extended import Auxiliary, auxiliary_guess
-from taichimd.forcefields.reaxff.history import Past, guess
+from taichimd.forcefields.reaxff.history import Past, guess_function
 from taichimd.forcefields.reaxff.linear_form import linear_form
 from taichimd.forcefields.reaxff.matrix import matrix_functions, types_with_pairs
 from taichimd.forcefields.reaxff.moves import OF_ONE, Moves, kind_function
@@ -116,7 +116,7 @@ def solver_kernels(
     close_to = factor_functions(n_kinds, body_layout(backend), status, threads_of_row(layout))
     matrix_of = matrix_functions(stored, n_kinds, layout, near_layout, close_to.put, status)
     shared = matrix_of.threads > 1
-    history, first_of = (Auxiliary, auxiliary_guess) if extended else (Past, guess)
+    history, first_of = (Auxiliary, auxiliary_guess) if extended else (Past, guess_function(form == SOFT))
     opening = opening_functions(whose, matrix_of.threads, batch)
     if form == SOFT:
         soft_of = soft_functions(n_kinds, layout, near_layout, status, opening.last_norm2)
@@ -171,7 +171,7 @@ def solver_kernels(
             if g.progress.flags[at + STATUS] == SOLVED:
                 if whose.begins(first, k, g):
                     g.progress.flags[at + SOLVES] += 1
-                    # The last iteration only finds that there is nothing left to do, unless there is but one.
+                    # The last iteration, which finds the end, is not counted, unless there is but one.
                     g.progress.flags[at + ALL_ITERATIONS] += (
                         g.progress.flags[at + ITERATIONS] - 1 + g.progress.flags[at + ONCE]
                     )
