@@ -44,6 +44,7 @@ CASES = {
     "lj melt 1,048,576 nve": ("lj-melt", 1_048_576, "nve", 200),
     "64 x 1,000 tersoff nve": ("tersoff-si", 1_000, "nve", 1_000),
     "water 6,540 reaxff nve": ("reaxff-water", 6_540, "nve", 100),
+    "water 52,320 reaxff nve": ("reaxff-water", 52_320, "nve", 40),
 }
 COPIES = 64
 """Systems of the batch."""
@@ -112,9 +113,9 @@ def measure(options: argparse.Namespace) -> None:
         if system_name == "reaxff-water":
             from ase import units
 
-            from validation.reaxff.systems import start
+            from validation.reaxff.systems import WATER, start
 
-            atoms, ffield = start(options.data, "water_6540.pdb", (1, 1, 1))
+            atoms, ffield = start(options.data, *WATER[f"water {n_atoms:,}"])
             forcefield, timestep = taichimd.ReaxFF(ffield), 0.25 * units.fs
         else:
             system = SYSTEMS[system_name].system(n_atoms)

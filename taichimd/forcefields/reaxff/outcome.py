@@ -12,7 +12,7 @@ class Solve:
     Attributes:
         iterations: of conjugate gradients, for both solutions together.
         mean_iterations: of all solves so far.
-        residuals: sqrt(sum of r^2/eta)/|b| of s and of t; of a single iteration that before it.
+        residuals: sqrt(sum of r^2/eta)/|b| of s and of t, before the last iteration improved them.
         solved: whether both are within the tolerance.
     """
 

@@ -53,7 +53,7 @@ def test_the_matrix_is_symmetric_and_lacks_what_is_beyond_the_cutoff():
 
 
 @pytest.mark.parametrize("tolerance", [1e-4, 1e-6, 1e-9])
-def test_the_residual_is_what_is_said_and_within_the_tolerance(tolerance):
+def test_the_residual_that_is_said_is_within_the_tolerance_and_the_last_iteration_halves_it(tolerance):
     """Norm: sqrt(r M^-1 r)/|b|, M = eta."""
     system = box(60, 9.0)
     bench = Bench(system, tolerance=tolerance)
@@ -64,9 +64,9 @@ def test_the_residual_is_what_is_said_and_within_the_tolerance(tolerance):
     x = bench.solutions()
     r = rhs - h @ x
     norms = np.sqrt((r * r / ETA[kinds][:, None]).sum(0)) / np.linalg.norm(rhs, axis=0)
-    np.testing.assert_allclose(found.residuals, norms, rtol=1e-5)
     assert found.solved
-    assert max(norms) <= tolerance
+    assert max(found.residuals) <= tolerance
+    assert (norms < 0.5 * np.array(found.residuals)).all()
     assert max(norms) > 1e-3 * tolerance, "more was done than asked for"
     assert 3 <= found.iterations <= 40
 
