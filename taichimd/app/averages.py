@@ -156,7 +156,7 @@ def without_error(means: Mapping[str, Any]) -> list[str]:
     if not lacking:
         return []
     which = ", ".join(f"{_WORDS[name]} ({one['independent_samples']:.1f})" for name, one in lacking.items())
-    return [f"no error, fewer than {MIN_INDEPENDENT} independent samples: {which}; a longer run has more"]
+    return [f"no error, fewer than {MIN_INDEPENDENT} independent samples: {which}; make the run longer"]
 
 
 def observed_equilibration(report: Mapping[str, Any]) -> list[str]:

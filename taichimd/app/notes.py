@@ -96,7 +96,7 @@ def of_speeds(speeds: Mapping[str, float], steps: int, timestep: float) -> list[
     return told
 
 
-REDRAW = "--velocities draw draws others at --temperature"
+REDRAW = "--velocities draw draws new velocities at --temperature"
 """What helps against velocities of zero on the command line."""
 REDRAW_IN_PYTHON = 'without them, del atoms.arrays["momenta"], others are drawn at the temperature'
 """What helps against velocities of zero in Python."""
@@ -138,8 +138,8 @@ def of_system(atoms: Atoms, forcefield: Any, ensemble: Any, timestep: float) -> 
     # With fixed atoms nothing is counted relative to the centre of mass.
     if share > _DRIFTS and not constrained(atoms).any() and not ensemble.moves_centre:
         notes.append(
-            f"the centre of mass moves, with {share:.2%} of the kinetic energy, which temperature_K counts, "
-            "too; what --observe measures is relative to it"
+            f"the centre of mass moves, with {share:.2%} of the kinetic energy, which temperature_K "
+            "includes; --observe measures relative to the centre of mass"
         )
     return notes
 
@@ -174,7 +174,7 @@ def faster_runtime(running: Mapping[str, Any]) -> list[str]:
     """
     if not running["runtime"].startswith("taichi "):
         return []
-    cure = "pip install '.[quadrants]' in the checkout installs it, and it is then taken"
+    cure = "pip install '.[quadrants]' in the checkout installs quadrants, and the next run uses it"
     if running["backend"] == "cuda":
         return [
             "on a GPU the runtime quadrants is faster, several times so for small systems, and gives the "
@@ -182,7 +182,7 @@ def faster_runtime(running: Mapping[str, Any]) -> list[str]:
         ]
     if "not installed" not in running["chosen"]:
         return []
-    return [f"the runtime quadrants is faster, on a CPU, too, and starts sooner; {cure}"]
+    return [f"the runtime quadrants is faster and starts sooner, also on a CPU; {cure}"]
 
 
 def where_it_goes_on(atoms: Atoms, structure: Atoms) -> list[str]:
@@ -202,7 +202,7 @@ def where_it_goes_on(atoms: Atoms, structure: Atoms) -> list[str]:
     if not any(other.values()):
         return []
     what = ", ".join(name for name, differs in other.items() if differs)
-    return [f"the run continues from the checkpoint: of the structure, which differs, not used: {what}"]
+    return [f"the run continues from the checkpoint; not used of the structure, which differs: {what}"]
 
 
 def of_output(report: Mapping[str, Any]) -> list[str]:

@@ -68,7 +68,7 @@ class Sampler:
     every: int = 1
 
     def sample(self, simulation: SimulatedSystem) -> None:
-        """Called at multiples of `every`; at the first step of a run, too, if that is a multiple."""
+        """Called at multiples of `every`, also at the first step of a run if that step is a multiple."""
 
     @classmethod
     def sample_all(cls, due: "Sequence[tuple[Self, SimulatedSystem]]") -> None:

@@ -165,7 +165,7 @@ def print_summary(
     written = RunSettings.of(report["settings"]).output
     rows.append(("output", output_text(written, report["first_step"], report["last_step"])))
     wall, compiling = duration(report["wall_seconds"]), report["compile_seconds"]
-    rows.append(("wall time", f"{wall}, and {compiling:.1f} s of compiling before"))
+    rows.append(("wall time", f"{wall}, after {compiling:.1f} s of compilation"))
     if "energy_drift" in report:
         rows.append(("at the end", _last_state(report)))
         rows += means_rows(report)

@@ -1,7 +1,7 @@
 "use strict";
 // Charts of a page as SVG. Dragging zooms along x, in all charts of the same group; a double click shows all.
 (() => {
-  const W = 560, H = 250, LEFT = 78, RIGHT = 14, TOP = 14, BOTTOM = 44;
+  const H = 280, LEFT = 78, RIGHT = 14, BOTTOM = 44, ROW = 16;
   const add = (parent, name, attributes, text) => {
     const one = document.createElementNS("http://www.w3.org/2000/svg", name);
     for (const [key, value] of Object.entries(attributes)) one.setAttribute(key, value);
@@ -25,7 +25,11 @@
     constructor(box) {
       this.box = box;
       this.data = JSON.parse(box.querySelector("script").textContent);
-      this.svg = add(box, "svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": this.data.y });
+      // On a narrow screen the picture is narrow, so that letters keep their size.
+      this.w = Math.max(340, Math.min(560, box.clientWidth));
+      this.entries = this.data.series.length < 2 ? [] : this.entriesOf(this.data.series);
+      this.top = 14 + (this.entries.length ? this.entries.at(-1).y : 0);
+      this.svg = add(box, "svg", { viewBox: `0 0 ${this.w} ${H}`, role: "img", "aria-label": this.data.y });
       this.readout = document.createElement("output");
       box.append(this.readout);
       const xs = this.data.series.flatMap((one) => one.x);
@@ -40,9 +44,9 @@
       this.svg.addEventListener("dblclick", () => this.zoom(null));
     }
 
-    x(value) { return LEFT + (W - LEFT - RIGHT) * (value - this.range[0]) / (this.range[1] - this.range[0]); }
+    x(value) { return LEFT + (this.w - LEFT - RIGHT) * (value - this.range[0]) / (this.range[1] - this.range[0]); }
 
-    y(value) { return H - BOTTOM - (H - TOP - BOTTOM) * (value - this.low) / (this.high - this.low); }
+    y(value) { return H - BOTTOM - (H - this.top - BOTTOM) * (value - this.low) / (this.high - this.low); }
 
     draw(range) {
       this.range = range;
@@ -69,19 +73,19 @@
 
     axes() {
       for (const [at, label] of ticksOf(this.low, this.high, 5)) {
-        add(this.svg, "line", { x1: LEFT, x2: W - RIGHT, y1: this.y(at), y2: this.y(at), class: "grid" });
+        add(this.svg, "line", { x1: LEFT, x2: this.w - RIGHT, y1: this.y(at), y2: this.y(at), class: "grid" });
         add(this.svg, "text", { x: LEFT - 6, y: this.y(at) + 4, "text-anchor": "end" }, label);
       }
-      for (const [at, label] of ticksOf(...this.range, 6)) {
-        add(this.svg, "line", { x1: this.x(at), x2: this.x(at), y1: TOP, y2: H - BOTTOM, class: "grid" });
+      for (const [at, label] of ticksOf(...this.range, this.w < 450 ? 4 : 6)) {
+        add(this.svg, "line", { x1: this.x(at), x2: this.x(at), y1: this.top, y2: H - BOTTOM, class: "grid" });
         add(this.svg, "text", { x: this.x(at), y: H - BOTTOM + 16, "text-anchor": "middle" }, label);
       }
       for (const [at, name] of this.data.marks ?? []) {
         if (at < this.range[0] || at > this.range[1]) continue;
-        const mark = { x1: this.x(at), x2: this.x(at), y1: TOP, y2: H - BOTTOM, class: "mark" };
+        const mark = { x1: this.x(at), x2: this.x(at), y1: this.top, y2: H - BOTTOM, class: "mark" };
         add(add(this.svg, "line", mark), "title", {}, name);
       }
-      add(this.svg, "text", { x: (LEFT + W - RIGHT) / 2, y: H - 8, "text-anchor": "middle" }, this.data.xLabel);
+      add(this.svg, "text", { x: (LEFT + this.w - RIGHT) / 2, y: H - 8, "text-anchor": "middle" }, this.data.xLabel);
       // In the middle of the picture, not of the axis: a long label needs all of the height.
       const middle = { x: 14, y: H / 2, "text-anchor": "middle", transform: `rotate(-90 14 ${H / 2})` };
       add(this.svg, "text", middle, this.data.y);
@@ -90,7 +94,7 @@
     lines() {
       const clip = `clip-${Math.random().toString(36).slice(2)}`;
       add(add(this.svg, "clipPath", { id: clip }), "rect",
-        { x: LEFT, y: TOP, width: W - LEFT - RIGHT, height: H - TOP - BOTTOM });
+        { x: LEFT, y: this.top, width: this.w - LEFT - RIGHT, height: H - this.top - BOTTOM });
       const plot = add(this.svg, "g", { "clip-path": `url(#${clip})` });
       this.data.series.forEach((one, k) => {
         if (this.hidden.has(k)) return;
@@ -113,27 +117,34 @@
       });
     }
 
+    // Places of the names of lines, in rows above the axes.
+    entriesOf(series) {
+      let x = LEFT, y = ROW;
+      return series.map((one) => {
+        const width = 30 + 7 * one.name.length;
+        if (x > LEFT && x + width > this.w - RIGHT) [x, y] = [LEFT, y + ROW];
+        x += width;
+        return { x: x - width, y };
+      });
+    }
+
     legend() {
-      if (this.data.series.length < 2) return;
-      let x = LEFT + 8, y = TOP + 6;
-      this.data.series.forEach((one, k) => {
-        const width = 24 + 6.6 * one.name.length;
-        if (x + width > W - RIGHT) [x, y] = [LEFT + 8, y + 14];
+      this.entries.forEach(({ x, y }, k) => {
+        const one = this.data.series[k];
         const entry = add(this.svg, "g", { class: this.hidden.has(k) ? "entry off" : "entry" });
-        add(entry, "line", { x1: x, x2: x + 14, y1: y, y2: y, stroke: one.color, "stroke-width": 3 });
-        add(entry, "text", { x: x + 18, y: y + 4 }, one.name);
+        add(entry, "line", { x1: x, x2: x + 14, y1: y - 4, y2: y - 4, stroke: one.color, "stroke-width": 3 });
+        add(entry, "text", { x: x + 18, y }, one.name);
         entry.addEventListener("pointerdown", (event) => {
           event.stopPropagation();
           this.hidden.has(k) ? this.hidden.delete(k) : this.hidden.add(k);
           this.draw(this.range);
         });
-        x += width;
       });
     }
 
     at(event) {
       const box = this.svg.getBoundingClientRect();
-      const along = ((event.clientX - box.left) / box.width * W - LEFT) / (W - LEFT - RIGHT);
+      const along = ((event.clientX - box.left) / box.width * this.w - LEFT) / (this.w - LEFT - RIGHT);
       return this.range[0] + Math.min(1, Math.max(0, along)) * (this.range[1] - this.range[0]);
     }
 
@@ -145,11 +156,11 @@
     move(event) {
       const now = this.at(event);
       this.svg.querySelectorAll(".chosen, .cursor").forEach((one) => one.remove());
-      const here = { x1: this.x(now), x2: this.x(now), y1: TOP, y2: H - BOTTOM, class: "cursor" };
+      const here = { x1: this.x(now), x2: this.x(now), y1: this.top, y2: H - BOTTOM, class: "cursor" };
       add(this.svg, "line", here);
       if (this.from !== undefined) {
         const [left, right] = [this.from, now].sort((a, b) => a - b).map((one) => this.x(one));
-        add(this.svg, "rect", { x: left, y: TOP, width: right - left, height: H - TOP - BOTTOM, class: "chosen" });
+        add(this.svg, "rect", { x: left, y: this.top, width: right - left, height: H - this.top - BOTTOM, class: "chosen" });
       }
       const values = this.data.series.map((one) => {
         let best = 0;

@@ -11,9 +11,11 @@ from taichimd.report.part import Chart, Series
 from taichimd.report.view import data_script
 
 STYLE = """
-.charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(24rem, 1fr)); gap: .5rem 1rem; }
+.charts {
+  display: grid; gap: .5rem 1rem; grid-template-columns: repeat(auto-fit, minmax(min(24rem, 100%), 1fr));
+}
 .chart svg { width: 100%; touch-action: pan-y; user-select: none; cursor: crosshair; }
-.chart svg text { font: 11px system-ui, sans-serif; fill: currentColor; }
+.chart svg text { font: 12.5px system-ui, sans-serif; fill: currentColor; }
 .chart .grid { stroke: var(--line); stroke-width: .6; }
 .chart .mark { stroke: var(--none); stroke-dasharray: 2 3; }
 .chart .line { fill: none; stroke-width: 1.3; }

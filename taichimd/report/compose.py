@@ -135,7 +135,7 @@ def _of_part(part: Part, number: int, several: bool, views: _Views) -> Html:
         )
     body += [_picture(file) for file in part.pictures]
     if part.charts:
-        body.append(section("Course", charts(part.charts, f"part-{number}"), _hint(), level=3))
+        body.append(section("Charts", charts(part.charts, f"part-{number}"), _hint(), level=3))
     body.append(views.of(part))
     if part.notes:
         notes = element("ul", *(element("li", note) for note in dict.fromkeys(part.notes)))
@@ -145,7 +145,12 @@ def _of_part(part: Part, number: int, several: bool, views: _Views) -> Html:
     if part.commands:
         hint = "Paths are as they were given when the calculation was started."
         body.append(
-            section("Commands that repeat it", code("\n".join(part.commands)), paragraph(hint), level=3)
+            section(
+                "Commands that repeat this calculation",
+                code("\n".join(part.commands)),
+                paragraph(hint),
+                level=3,
+            )
         )
     if part.method:
         body.append(section("For a methods section", element("blockquote", part.method), level=3))

@@ -210,7 +210,7 @@ def timing_of(report: Mapping[str, Any]) -> list[tuple[str, Any]]:
     found: list[tuple[str, Any]] = [("started", str(report.get("started", "-")))]
     if report.get("wall_seconds") is not None:
         compiling = report.get("compile_seconds")
-        before = "" if compiling is None else f", and {compiling:.1f} s of compiling before"
+        before = "" if compiling is None else f", after {compiling:.1f} s of compilation"
         found.append(("wall time", f"{duration(report['wall_seconds'])}{before}"))
     speed = report.get("atom_steps_per_second")
     if speed:

@@ -61,6 +61,21 @@ def test_a_report_draws_plays_and_zooms(tmp_path):
         assert problems == []
 
 
+def test_names_of_lines_stand_above_the_lines_and_a_narrow_page_holds_its_charts(tmp_path):
+    write_page(tmp_path / "page.html", report_page(parts_of(write_run(tmp_path / "run"))))
+    with opened(tmp_path / "page.html") as (page, problems):
+        page.set_viewport_size({"width": 400, "height": 800})
+        page.reload()
+        chart = page.locator(".chart:has(.entry)").first
+        names = [one.bounding_box() for one in chart.locator(".entry text").all()]
+        lines = [one.bounding_box() for one in chart.locator(".line").all()]
+        assert max(one["y"] + one["height"] for one in names) <= min(one["y"] for one in lines)
+        assert min(one["height"] for one in names) > 11, "pixels"
+        assert page.evaluate("document.documentElement.scrollWidth") == 400
+        assert max(one["x"] + one["width"] for one in lines) < 400
+        assert not problems
+
+
 def test_groups_can_be_coloured(tmp_path):
     (tmp_path / "two.extxyz").write_text(frames(1))
     checkpoint_of(tmp_path, 2, fixed=np.array([True, True]))
