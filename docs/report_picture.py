@@ -14,7 +14,7 @@ sys.path.insert(0, str(ROOT / "tests" / "support"))
 
 from browsers import opened, view_of  # noqa: E402
 
-WIDTH, HEIGHT = 1100, 1110
+WIDTH, HEIGHT = 1100, 1190
 """Pixels of the picture: from the charts to the 3D view."""
 
 
