@@ -105,6 +105,10 @@ class Relay:
         else:
             self._recorder.add(report)
 
+    def most_runs(self, n_steps: int) -> int:
+        """One: exchanges come between runs of steps."""
+        return 1
+
     def before_tick(self, all_reported: bool) -> None:
         """As of `Recorder`."""
         if self._recorder is not None:

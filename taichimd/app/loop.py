@@ -100,8 +100,7 @@ class Watched:
 
         They are told at once if one of them looks at more than totals, and if there is no recorder.
         """
-        step = self.simulation.step
-        due = [one for one in self.observers if every is None or step % (one.every or every) == 0]
+        due = self._due(every)
         if not due:
             return
         if recorder is not None and all(one.totals_only for one in due):
@@ -110,6 +109,15 @@ class Watched:
         if recorder is not None:
             recorder.flush()
         self._tell(due)
+
+    def report_now(self, every: int) -> None:
+        """Report totals, as they are shown, to the observers that are due."""
+        if due := self._due(every):
+            self._tell(due)
+
+    def _due(self, every: int | None) -> list[Observer]:
+        step = self.simulation.step
+        return [one for one in self.observers if every is None or step % (one.every or every) == 0]
 
     def _tell(self, due: Sequence[Observer]) -> None:
         thermo = self.simulation.thermo()
@@ -265,10 +273,12 @@ def _run(
         boundary = _next(now, {o.every or every for one in watched for o in one.observers}, last)
         rhythms = {sampler.every for one in watched for sampler in one.samplers}
         piece = min(pace.next(), _next(now, rhythms, boundary) - now)
+        most = 1 if recorder is None else min(pace.next() // piece, recorder.most_runs(piece))
+        runs = _runs(watched, every, now, piece, last, most if now + piece == boundary else 1)
         started = time.perf_counter()
-        stepper.advance(piece, timestep)
+        boundary = _advance(stepper, recorder, watched, timestep, every, piece, runs) or boundary
         elapsed = time.perf_counter() - started
-        pace.record(piece, elapsed)
+        pace.record(stepper.step - now, elapsed)
         seconds += elapsed
         before, (numbers, watched) = numbers, _going(systems, whole)
         if before != numbers:
@@ -303,6 +313,36 @@ def _going(systems: Sequence[Watched], whole: list[Watched]) -> tuple[set[int], 
 def _next(now: int, rhythms: set[int], last: int) -> int:
     """The first step behind `now` that belongs to a rhythm; `last` at most."""
     return min([last, *((now // rhythm + 1) * rhythm for rhythm in rhythms)])
+
+
+def _advance(
+    stepper: Any,
+    recorder: Any,
+    watched: Sequence[Watched],
+    timestep: float,
+    every: int,
+    piece: int,
+    runs: int,
+) -> int:
+    """Do a piece of steps, or several with rows between; the step that several have reached, or 0."""
+    if runs == 1:
+        stepper.advance(piece, timestep)
+        return 0
+    report = partial(_each, watched, partial(Watched.report_now, every=every))
+    with recorder.rows_between(runs, piece, report) as between:
+        stepper.advance(piece, timestep, between)
+    return stepper.step
+
+
+def _runs(watched: Sequence[Watched], every: int, now: int, piece: int, last: int, most: int) -> int:
+    """How many pieces, `most` at most, end at rows of which all but the last need totals alone."""
+    observers = [(one.every or every, one.totals_only) for each in watched for one in each.observers]
+    looks = {rhythm for rhythm, totals_only in observers if not totals_only}
+    end = _next(now, looks | {sampler.every for one in watched for sampler in one.samplers}, last)
+    runs, at, rows = 1, now + piece, {rhythm for rhythm, _ in observers}
+    while runs < most and at < end and _next(at, rows, last) == at + piece:
+        runs, at = runs + 1, at + piece
+    return runs
 
 
 def _sample(watched: Sequence[Watched]) -> float:

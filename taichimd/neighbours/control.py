@@ -21,6 +21,8 @@ STEP, END, ANY_TIME = range(3)
 """When kernels of a queued group do something: in a step, at the end of a run, or whatever the run does."""
 NONE = 2147483647
 """No atom."""
+BY_HOST = 2
+"""As `Control.rebuild`: kernels do nothing, and rebuild nothing, before the host has looked."""
 OUTSIDE = 1 << 20
 """As a largest image: an atom is outside of the bins, along a direction without periodicity."""
 
@@ -81,18 +83,19 @@ class Control:
     remaining = Slot("steps still to do", writes="open_step, count_step", reads="over, open_call, goes, limit_age, open_finish")
     done = Slot("steps done since `open_step`", writes="open_step, count_step", reads="open_call, limit_age, host")
     stale = Slot("near lists are outdated", writes="drift, moved, fill_rows, close_cut", reads="prune, halted, goes")
-    rebuild = Slot("the Verlet list is outdated or unfit", writes="drift, moved, look, prune, close_cut, fill_rows, limit_age", reads="over, prune, goes, open_finish, bond_orders, plan, take, host")
+    rebuild = Slot("the Verlet list is outdated or unfit, or BY_HOST", writes="open_step, drift, moved, look, prune, close_cut, fill_rows, limit_age", reads="over, prune, goes, open_finish, bond_orders, plan, take, host")
     blown = Slot("smallest number of an atom that has diverged, or a cell or a sink that has, or NONE", writes="open_step, drift, deform, close", reads="over, open_finish, goes, host")
     cuts = Slot("cuts of near lists since the build", writes="fill_rows, close_cut", reads="host")
     longest_row = Slot("longest row of the build", writes="take", reads="fill_rows, host")
     largest_image = Slots(3, "largest image of the build along each vector of the frame, or OUTSIDE", writes="rebuild, entry_of", reads="fill_rows, host")
     coincident = Slot("smallest number of an atom that has another one on top of it, or NONE", writes="look_closer, visit", reads="fill_rows, host")
     building = Slot("a build without the host is due", writes="steps, lay_out", reads="steps")
-    builds = Slot("builds of the last call without the host", writes="steps", reads="steps, host")
-    built_at = Slot("steps done at the last of these builds", writes="open_step, steps", reads="limit_age, host")
+    builds = Slot("builds without the host, of all calls", writes="steps", reads="steps, host")
+    built_at = Slot("steps done at the last of these builds; below 0: so long before `open_step`", writes="open_step, steps", reads="limit_age, host")
     far_atoms = Slot("atoms that have gone farther than half the skin in this call", writes="open_call, note", reads="note, look")
     in_spare = Slot("the last step has left positions in the spare array", writes="count_step, bring_back", reads="bring_back")
-    held = Slot("an evaluation has nothing to do: unfit lists, or the run is not at its end", writes="open_finish", reads="kernels of groups, add_up, last_kick")
+    held = Slot("an evaluation has nothing to do: unfit lists, or the run is not at its end", writes="open_finish", reads="kernels of groups, add_up, last_kick, open_step")
+    opened = Slot("runs of steps that have begun since the host looked", writes="open_step", reads="host")
     calls = Slot("calls of the host that had steps to do, modulo 2^32", writes="count_call", reads="host")
     beyond = Slot("evaluations of an atom in which a curve of it was used beyond its last point", writes="found_with_row", reads="host")
     longest_near = Slots(MAX_GROUPS, "of each group, longest row of its near list", writes="prune", reads="unfit, host")

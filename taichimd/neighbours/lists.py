@@ -74,7 +74,7 @@ class Lists:
         self.bins_hold = False
         self.expected = 50.0
         self.age = 0
-        self._pace, self._calls = float(unroll), 0
+        self._pace, self._calls, self._builds = float(unroll), 0, 0
         self._trust = 0
         self.most_age = NEVER
         self._learnt: float | None = None
@@ -113,6 +113,11 @@ class Lists:
     def builds_allowed(self) -> int:
         """Builds that a loop on the device may do before the host checks; more if skins are learnt."""
         return self._trust if self.most_age == NEVER else MAX_BUILDS
+
+    @property
+    def most_builds(self) -> int:
+        """The same, with all builds that were done before."""
+        return self._builds + self.builds_allowed
 
     def force_builds(self, every: int | None) -> None:
         """Rebuild lists every so many steps from now on, without learning skins; for measurements.
@@ -211,8 +216,9 @@ class Lists:
     def count(self, steps: int) -> None:
         """Take note of the steps, and the builds, that the last kernel calls have done."""
         self.age += steps
-        if self._seen.builds:
-            self.verlet.builds += self._seen.builds
+        builds, self._builds = self._seen.builds - self._builds, self._seen.builds
+        if builds:
+            self.verlet.builds += builds
             self.age = self._seen.done - self._seen.built_at
         # Calls after a list's end have done nothing, and say nothing of the next ones.
         calls = (self._seen.calls - self._calls) % 2**32

@@ -1,6 +1,6 @@
 """Systems with names, which continue without those that diverge."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
@@ -114,9 +114,9 @@ class Batch(Systems):
         """Each system, as a simulation sees it."""
         return list(self._members)
 
-    def advance(self, n_steps: int, timestep: float) -> None:
+    def advance(self, n_steps: int, timestep: float, between: Sequence[Callable[[], None]] = ()) -> None:
         """Integrate all systems that have not stopped, as `Engine.advance` does; the others continue."""
-        advance(self, n_steps, timestep)
+        advance(self, n_steps, timestep, between)
 
     def stop(self, number: int, error: TaichimdError, cause: Exception | None = None) -> None:
         """Stop a system at its last valid positions; this does not change the other systems."""

@@ -1,6 +1,6 @@
 """The kernels of one system, or of several, and their arrays: what `Systems` and minimisers are made of."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -47,12 +47,13 @@ class Device:
         blown: whether the state is that of a failed step.
         listed: called whenever lists were made, before anything reads them; or None.
         evaluators: of groups with kernels of their own.
-        meanwhile: called while the device does steps, or None; it must not wait for the device.
+        meanwhile: called while the device does steps, or None; it must not wait for the device. It takes the
+            number of runs that were queued.
         step: number of the step of the present positions.
     """
 
     listed: Callable[[], None] | None = None
-    meanwhile: Callable[[], None] | None = None
+    meanwhile: Callable[[int], None] | None = None
 
     def __init__(
         self,
@@ -297,17 +298,26 @@ class Device:
         if self.evaluators.begin(timestep):
             self.forces_known = self.evaluated = False
 
+    def queues_runs(self, number: int) -> bool:
+        """Whether runs of so many steps can follow each other without the host."""
+        alone = not (self.evaluators or self.drives or self.baths.coupling.whole)
+        return self._variant.loops and alone and number > 1
+
     def steps(
-        self, first: int, number: int, timestep: float, renew: Callable[[], object]
-    ) -> Iterator[tuple[int, int, dict[int, TaichimdError]]]:
+        self, first: int, number: int, timestep: float, renew: Callable[[], object],
+        between: Sequence[Callable[[], None]] = (),
+    ) -> Iterator[tuple[int, int, dict[int, TaichimdError]]]:  # fmt: skip
         """Do some steps, at least one, from step `first` on, with known forces and lists that are fit.
 
         Whenever it has waited for the device, it yields the step that is reached, `blown` of the control
         array, and `failures`; then it brings lists up to date by `renew`.
+
+        Of `between`, each is called when `number` steps are queued, before as many more are. If one of these
+        runs needs the host, those after it do nothing.
         """
-        lists, to_do, done = self.lists, number - 1, 0
+        lists, to_do, done, ahead = self.lists, number - 1, 0, len(between)
         self.evaluators.plan(first, number)
-        self.call(self._run.open_step, self.system(), to_do, first, timestep)
+        self.call(self._run.open_step, self.system(), to_do, first, 0, timestep)
         self.forces_known = self.evaluated = False
         self.acted()
         while not self.evaluated:
@@ -316,9 +326,16 @@ class Device:
                 if calls:
                     self.step_batch(timestep, calls)
                 # Behind steps of which the host does not know yet whether they end the run: it waits once.
-                self.queue_forces(timestep, at=first + number)
+                self.queue_forces(timestep, at=first + to_do + 1)
+                for k in range(1, ahead + 1):
+                    between[k - 1]()
+                    begin = first + k * number
+                    self.call(self._run.open_step, self.system(), to_do, begin, k, timestep)
+                    self.step_batch(timestep, calls)
+                    self.queue_forces(timestep)
                 if self.meanwhile is not None:
-                    self.meanwhile()
+                    self.meanwhile(ahead + 1)
+                ahead = 0
             except EvaluationError as error:
                 step = first + 1 + lists.look().done
                 error.args = (f"step {step}: {error}",)
@@ -327,24 +344,25 @@ class Device:
                 raise
             seen = lists.look()
             failed = self.evaluators.failures()
+            before, blown = done, seen.blown
+            done, to_do = (seen.opened - 1) * number + seen.done, seen.opened * number - 1
             if calls:
                 self.acted()
-                lists.count(seen.done - done)
-            done, blown = seen.done, seen.blown
+                lists.count(done - before)
             # First: positions that diverged would not fit a list.
             self.step = first + 1 + done
             yield self.step, blown, failed
             self.forces_known = self.evaluated = done == to_do and not seen.rebuild and blown == NONE
             renew()
-        if self.baths.coupling.ends(first + number):
-            self.close_step(self.state.n, first + number, timestep)
+        if self.baths.coupling.ends(self.step):
+            self.close_step(self.state.n, self.step, timestep)
             self.acted()
 
     def step_batch(self, timestep: float, calls: int = 1) -> None:
         """Queue some calls of `steps`."""
         # In a cell that moves, the host lays out the bins along directions without periodicity.
         lays_out = self.baths.moves_cell and not self.lists.bins_hold
-        self._loops.builds_allowed = 0 if lays_out else self.lists.builds_allowed
+        self._loops.builds_allowed = 0 if lays_out else self.lists.most_builds
         self._loops.most_age = self.lists.most_age
         state = self.state
         spare: tuple[Any, ...] = self.lists.verlet.sort, state.spare

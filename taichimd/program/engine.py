@@ -1,6 +1,6 @@
 """One system on the device: atoms, force field, lists, steps. Both doors, CLI and ASE, stand on this."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -97,7 +97,7 @@ class Engine(System):
         """Itself."""
         return [self]
 
-    def advance(self, n_steps: int, timestep: float) -> None:
+    def advance(self, n_steps: int, timestep: float, between: Sequence[Callable[[], None]] = ()) -> None:
         """Integrate by velocity Verlet, with thermostat and barostat of the ensemble; wait for the device.
 
         The result does not depend on how a number of steps is split into calls.
@@ -105,10 +105,11 @@ class Engine(System):
         Args:
             n_steps: how many steps.
             timestep: internal time units (see `units.FS`).
+            between: of `Recorder.rows_between`: queue rows after so many steps, before as many more.
 
         Raises:
             BlowUpError: an atom moved by more than a quarter of the cutoff in one step, has coordinates that
                 are not finite, or lies on a second atom; the state is then that of the failed step.
             EvaluationError: an external potential failed; the state is then that of the failed step.
         """
-        advance(self.systems, n_steps, timestep)
+        advance(self.systems, n_steps, timestep, between)

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ from taichimd.program.totals import COLUMNS
 MAX_ROWS, MAX_BYTES = 16, 2**24
 """Most rows that wait on the device, and their bytes."""
 AT_A_TIME = 2
-"""Rows that are reported while the device does the steps to the next row: those that wait become fewer."""
+"""Rows that are reported for each row that the device is about: those that wait become fewer."""
 
 
 class _Kept(Bundle):
@@ -174,6 +174,29 @@ class Recorder:
             )
         self._on_device[-1].reports.append(report)
 
+    def most_runs(self, n_steps: int) -> int:
+        """How many runs of so many steps there can be with `rows_between`."""
+        return self._systems.row_room.rows if self._systems.device.queues_runs(n_steps) else 1
+
+    @contextmanager
+    def rows_between(self, runs: int, n_steps: int, report: Callable[[], None]) -> Iterator[list[Any]]:
+        """What `stepping.advance` takes as `between`, so that there is a row after each run but the last.
+
+        Args:
+            runs: how many there are of `n_steps` steps each; they are to be done within.
+            n_steps: of each.
+            report: as of `add`, of each row.
+        """
+        systems, first, stopped = self._systems, self._systems.step, dict(self._systems.stopped)
+        if len(self._on_device) + runs - 1 > systems.row_room.rows:
+            self._fetch()
+        place = len(self._on_device)
+        try:
+            yield [partial(systems.row_room.queue, place + k) for k in range(runs - 1)]
+        finally:
+            for step in range(first + n_steps, systems.step, n_steps):
+                self._on_device.append(Row(step, stopped, None, [report]))
+
     def flush(self) -> None:
         """Have everything reported now.
 
@@ -207,9 +230,9 @@ class Recorder:
             self._fetched.extend(rows)
             self._on_device = []
 
-    def _meanwhile(self) -> None:
-        """Report some rows; an error waits until the steps are done."""
-        for _ in range(min(AT_A_TIME, len(self._fetched))):
+    def _meanwhile(self, rows: int) -> None:
+        """Report some rows for so many new ones; an error waits until the steps are done."""
+        for _ in range(min(AT_A_TIME * rows, len(self._fetched))):
             if self._error is None:
                 self._report()
 

@@ -3,6 +3,7 @@
 A system that diverges goes to `Systems.stop`: there one system raises, and the others of a batch continue.
 """
 
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -22,8 +23,18 @@ from taichimd.system.checks import check_steps
 from taichimd.system.folding import is_time, next_look
 
 
-def advance(systems: Systems, n_steps: int, timestep: float) -> None:
-    """Integrate all systems that have not stopped, as `Engine.advance` does."""
+def advance(
+    systems: Systems, n_steps: int, timestep: float, between: Sequence[Callable[[], None]] = ()
+) -> None:
+    """Integrate all systems that have not stopped, as `Engine.advance` does.
+
+    Args:
+        systems: all.
+        n_steps: how many.
+        timestep: internal time units.
+        between: each is called when so many steps are queued, before as many more are. `systems.step` tells
+            how many of these runs were done: all, or those up to one that needed the host.
+    """
     check_steps(n_steps, timestep)
     if n_steps == 0 or not systems.alive:
         return
@@ -49,9 +60,11 @@ def advance(systems: Systems, n_steps: int, timestep: float) -> None:
             _begin_deformation(systems, float(timestep))
         # A piece ends where atoms may be folded, cells flipped or momentum removed next: pieces do not
         # change the bits.
-        end = min(last, next_look(systems.step), systems.baths.next_flips(systems.step, float(timestep)))
+        end = min(next_look(systems.step), systems.baths.next_flips(systems.step, float(timestep)))
         removal = None if systems.drives is None else systems.drives.next_removal(systems.step)
-        _advance(systems, min(end, removal or end) - systems.step, float(timestep))
+        end = min(end, removal or end)
+        between = between[: max(end - last, 0) // n_steps * systems.device.queues_runs(n_steps)]
+        _advance(systems, min(end, last) - systems.step, float(timestep), between)
         if systems.step == removal:
             _remove_momentum(systems)
 
@@ -69,14 +82,14 @@ def _begin_deformation(systems: Systems, timestep: float) -> None:
         systems.forget()
 
 
-def _advance(systems: Systems, n_steps: int, timestep: float) -> None:
-    """So many steps, in which no atom is folded."""
+def _advance(systems: Systems, n_steps: int, timestep: float, between: Sequence[Callable[[], None]]) -> None:
+    """So many steps, and runs of as many, in which no atom is folded."""
     with systems.evaluating():
         systems.device.need_forces()
         systems.device.settle()
         systems.forget()
         for step, blown, failed in systems.device.steps(
-            systems.step, n_steps, timestep, partial(_renew, systems)
+            systems.step, n_steps, timestep, partial(_renew, systems), between
         ):
             systems.step = step
             for number, error in failed.items():

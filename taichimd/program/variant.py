@@ -54,7 +54,7 @@ class LoopFlags(Bundle):
     acting: Any = ArrayField("i32", "", "actions of a barostat")
     cutting: Any = ArrayField("i32", "", "cuts")
     building: Any = ArrayField("i32", "", "builds")
-    builds_allowed: Any = Number("i32", "builds before the host looks")
+    builds_allowed: Any = Number("i32", "builds, of all calls, before the host looks")
     most_age: Any = Number("i32", "steps after which a list is built again")
 
 

@@ -8,11 +8,22 @@ import pytest
 import warps
 from ase.build import bulk
 
-from taichimd import Langevin, Observer, Simulation, Source, StochasticCellRescaling, ThermoTable, testing
+from taichimd import (
+    Langevin,
+    Observer,
+    Simulation,
+    Source,
+    StochasticCellRescaling,
+    ThermoTable,
+    TrajectoryFile,
+    testing,
+)
 from taichimd.app import loop
 from taichimd.app.checkpoint_keeper import SavedTogether
 from taichimd.core.errors import BlowUpError
+from taichimd.core.runtime import DEVICE_LOOPS
 from taichimd.forcefields.lennard_jones import LennardJones
+from taichimd.neighbours.lists import Lists
 from taichimd.program import recorder as of_rows
 from taichimd.program.batch import Batch
 from taichimd.program.engine import Engine
@@ -21,6 +32,7 @@ from taichimd.program.recorder import Recorder
 pytestmark = pytest.mark.once
 
 LJ = LennardJones(**testing.ARGON, cutoff=6.0, truncation="force-shifted")
+RUNS = loop._runs
 STEP = 0.4  # internal units, about 4 fs
 
 
@@ -72,6 +84,93 @@ def test_rows_that_wait_are_those_of_their_steps(make, busy, monkeypatch):
     assert_same(later, now)
     # What was shown meanwhile is forgotten.
     np.testing.assert_equal(shown(engine), now[-1])
+
+
+def langevin():
+    return Engine(argon(), LJ, ensemble=Langevin(400.0, 20.0))
+
+
+def batch():
+    return Batch([argon(), argon()], LJ, ensembles=[Langevin(80.0, 100.0), Langevin(400.0, 20.0)])
+
+
+@pytest.mark.parametrize("builds", [None, 0, 1])
+@pytest.mark.parametrize("make", [nve, langevin, batch, barostat])
+def test_rows_that_are_queued_before_the_host_looks_are_those_of_single_ones(make, builds, monkeypatch):
+    """With few builds on the device, lists end in the middle of what is queued."""
+    if builds is not None:
+        monkeypatch.setattr(Lists, "builds_allowed", builds)
+    found, looks = [], []
+    look = Lists.look
+    monkeypatch.setattr(Lists, "look", lambda lists: looks.append(0) or look(lists))
+    for most in (1, 7):
+        systems = make()
+        recorder, rows = systems.recorder(), []
+
+        def add(systems=systems, rows=rows):
+            rows.append([shown(system) for system in systems.members])
+
+        systems.advance(1, STEP)
+        looks.clear()
+        while systems.step < 121:
+            runs = min(most, (121 - systems.step) // 5, recorder.most_runs(5))
+            with recorder.rows_between(runs, 5, add) as between:
+                systems.advance(5, STEP, between)
+            recorder.add(add)
+        recorder.flush()
+        device = systems.members[0].device
+        last = [device.state.get(name) for name in ("pos", "vel", "force")]
+        found.append((rows, last, len(looks), device.lists.verlet.builds))
+    (one, end, looks_of_one, _), (other, same_end, looks_of_queued, _) = found
+    assert_same(other, one)
+    assert_same(same_end, end)
+    assert len(one) == 24
+    queues = systems.members[0].device.queues_runs(5)
+    assert queues == (DEVICE_LOOPS and make is not barostat)
+    assert looks_of_queued < 0.6 * looks_of_one if queues else looks_of_queued == looks_of_one
+
+
+def test_of_queued_rows_those_before_an_explosion_are_reported():
+    engine = nve()
+    recorder, rows = engine.recorder(), []
+    velocities = engine.velocities()
+    velocities[5] = 2.0, 0.1, 0.0
+    engine.set_state(velocities=velocities)
+
+    def go():
+        while True:
+            with recorder.rows_between(recorder.most_runs(2), 2, lambda: rows.append(engine.step)) as between:
+                engine.advance(2, STEP, between)
+            recorder.add(lambda: rows.append(engine.step))
+
+    with pytest.raises(BlowUpError) as error:
+        go()
+    recorder.flush()
+    assert error.value.step == engine.step > 4
+    assert rows == list(range(2, engine.step, 2))
+
+
+def test_a_table_is_the_same_whether_rows_are_queued_or_not(tmp_path, monkeypatch):
+    queued = []
+    rows_between = Recorder.rows_between
+
+    def counted(recorder, runs, *rest):
+        queued.append(runs)
+        return rows_between(recorder, runs, *rest)
+
+    monkeypatch.setattr(Recorder, "rows_between", counted)
+    for name, most in (("queued", 16), ("single", 1)):
+        monkeypatch.setattr(loop, "_runs", lambda *args, most=most, of=RUNS: min(of(*args), most))
+        simulation = Simulation(argon(), LJ, timestep=4.0)
+        path = tmp_path / name
+        with ThermoTable(f"{path}.csv", every=2) as table, TrajectoryFile(f"{path}.nc", every=22) as frames:
+            for steps in (180, 121):
+                simulation.run(steps, observers=[table, frames])
+    for suffix in ("csv", "nc"):
+        assert (tmp_path / f"queued.{suffix}").read_bytes() == (tmp_path / f"single.{suffix}").read_bytes()
+    assert sum(1 for _ in open(tmp_path / "queued.csv")) == 153
+    if DEVICE_LOOPS:
+        assert max(queued) == 11
 
 
 def test_rows_of_a_batch_whose_system_explodes_meanwhile():

@@ -30,7 +30,7 @@ from taichimd.core.arguments import Kernel, KernelQueue, Number, kernel, types_o
 from taichimd.core.runtime import ti
 from taichimd.ensembles.held import without_held
 from taichimd.ensembles.thermostats.layout import FIRST, OPENS
-from taichimd.neighbours.control import NONE, Control
+from taichimd.neighbours.control import BY_HOST, NONE, Control
 from taichimd.neighbours.kernels import list_kernels
 from taichimd.neighbours.rows import VerletRows, row_layout
 from taichimd.neighbours.sorted_atoms import Search
@@ -95,29 +95,39 @@ def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: 
 
     @kernel(
         types, system=begins, steps_to_do=Number("i32", "steps behind this one"), first=Number("i64",
-        "number of this step"), dt=dt_of
+        "number of this step"), ahead=Number("i32", "runs that are queued before it"), dt=dt_of
     )  # fmt: skip
-    def open_step(system, steps_to_do, first, dt):
-        """First half kick and drift of a run from step `first`. Launch: one thread per atom."""
+    def open_step(system, steps_to_do, first, ahead, dt):
+        """First half kick and drift of a run from step `first`. Launch: one thread per atom.
+
+        If a run that is queued before it is not at its end, nothing is done before the host has looked.
+        """
         s = step_view(system, (), dt)
-        atoms = s.atoms
-        s.control[Control.remaining] = steps_to_do
-        s.control[Control.done] = 0
-        s.control[Control.built_at] = 0
-        s.control[Control.blown] = NONE
-        if ti.static(coupling.counts_steps):
-            s.bath.ledger[FIRST] = first
-            s.bath.ledger[OPENS] = first
-        if ti.static(coupling.local):
-            thermostat.prepare(dt, s.bath)
+        atoms, opens = s.atoms, 1
+        if ahead > 0 and s.control[Control.held] != 0:
+            opens = 0
+            s.control[Control.rebuild] = BY_HOST
+        else:
+            s.control[Control.built_at] -= s.control[Control.done] + 1
+            if ahead == 0:
+                s.control[Control.built_at] = 0
+            s.control[Control.opened] = ahead + 1
+            s.control[Control.remaining] = steps_to_do
+            s.control[Control.done] = 0
+            s.control[Control.blown] = NONE
+            if ti.static(coupling.counts_steps):
+                s.bath.ledger[FIRST] = first
+                s.bath.ledger[OPENS] = first
+            if ti.static(coupling.local):
+                thermostat.prepare(dt, s.bath)
         deforming = 0
         if ti.static(cell):
-            deforming = thermostat.due(first)
+            deforming = thermostat.due(first) * opens
             flags.deform_all(deforming, s.control, Control.frozen, s.cells)
         if ti.static(drives.centres):
             for row in range(program.drives.rows_of(s.drives)):
                 program.drives.settle(row, first, False, False, True, s.drives)
-        for i in range(atoms.n):
+        for i in range(atoms.n * opens):
             if ti.static(drives.works):
                 program.drives.work(
                     i, atoms.n, atoms.ident[i], atoms.pos[i], atoms.force[i], atoms.inverse_mass[i], first,
@@ -153,10 +163,6 @@ def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: 
             """
             s = step_view(system, views(system, system.atoms.n), dt, sort)
             outs = outputs if ti.static(variant.adds_groups) else (s.out,)
-            # A loop of its own: quadrants would merge a bare statement with those at the top of the loops
-            # below, and what they read with what was read here, once.
-            for _ in range(1):
-                s.control[Control.builds] = 0
             while ti.graph.do_while(loops.building):
                 while ti.graph.do_while(loops.cutting):
                     cut(forces, s)
@@ -181,7 +187,7 @@ def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: 
                 s.control[Control.building] = 0
                 too_little = unfit(s)
                 if (
-                    s.control[Control.rebuild] != 0 and s.control[Control.blown] == NONE
+                    s.control[Control.rebuild] == 1 and s.control[Control.blown] == NONE
                     and s.control[Control.builds] < loops.builds_allowed and too_little == 0
                 ):  # fmt: skip
                     s.control[Control.building] = 1
