@@ -34,7 +34,7 @@ from typing import Any
 
 from taichimd.core.arguments import ArrayField, Bundle, Kernel, Number, kernel, types_of
 from taichimd.core.math import exp
-from taichimd.core.runtime import computed_in, ti
+from taichimd.core.runtime import DeviceFunction, computed_in, ti
 from taichimd.enumerate.access import load_matrix, store_matrix
 from taichimd.enumerate.reproducible_sum import ALL, FORCE, empty_sums, total_of, with_term
 from taichimd.enumerate.row_sums import across, threads_of_row
@@ -152,9 +152,9 @@ def response_kernels(
         return ti.Vector([response.field[0], response.field[1], response.field[2]])
 
     @ti.func
-    def overlap(r2, a, b, response: ti.template()):
-        """S and dS/d(r^2), 0 beyond the reach."""
-        at, s, slope = 2 * (a * n_kinds + b), 0.0, 0.0
+    def overlap(i, j, r2, g: ti.template(), response: ti.template()):
+        """S and dS/d(r^2) of two atoms, 0 beyond the reach."""
+        at, s, slope = 2 * (g.atoms.kind[i] * n_kinds + g.atoms.kind[j]), 0.0, 0.0
         if r2 <= response.reach2:
             p = response.gauss[at + 1]
             s = response.gauss[at] * exp(-p * r2)
@@ -162,11 +162,11 @@ def response_kernels(
         return s, slope
 
     @ti.func
-    def difference(a, b, d, g: ti.template(), response: ti.template()):
+    def difference(i, j, d, g: ti.template(), response: ti.template()):
         """The bracket of two atoms, eV."""
         v = 0.0
         if ti.static(kind.differences):
-            v += g.elements[2 * a] - g.elements[2 * b]
+            v += g.elements[2 * g.atoms.kind[i]] - g.elements[2 * g.atoms.kind[j]]
         if ti.static(kind.field):
             v += response.scale * d.dot(field_of(response))
         return v
@@ -179,36 +179,41 @@ def response_kernels(
             chi = g.elements[2 * g.atoms.kind[i]]
         return chi
 
-    @ti.func
-    def rounds(lane, m):
-        """How often a thread reads `ahead` entries of a row of m."""
-        return (m - lane + many * ahead - 1) // (many * ahead)
+    def visit_of(act: DeviceFunction) -> DeviceFunction:
+        """The function (sums, i, lane, does, mine, want, g, response): `act` on near entries of atom i."""
+
+        @ti.func
+        def visit(
+            sums: ti.template(), i, lane, does, mine, want: ti.template(), g: ti.template(),
+            response: ti.template()
+        ):  # fmt: skip
+            here, m = g.atoms.pos[i], 0
+            if does:
+                m = ti.min(g.near.count[i], g.near.width)
+            for step in range((m - lane + many * ahead - 1) // (many * ahead)):
+                first = lane + many * ahead * step
+                # What is not there reads as the last one.
+                read = [
+                    g.near.entries[slot(i, ti.min(first + many * k, m - 1), g.atoms.n, g.near.width, layout)]
+                    for k in ti.static(range(ahead))
+                ]
+                vectors = [vector_of(entry, here, g) for entry in ti.static(read)]
+                for k in ti.static(range(ahead)):
+                    if first + many * k < m:
+                        act(sums, i, read[k] >> g.shift_bits, vectors[k], mine, want, g, response)
+
+        return visit
 
     @ti.func
-    def read_near(i, first, m, g: ti.template()):
-        """Entries of atom i, `many` apart, of the first m; what is not there reads as the last one."""
-        return [
-            g.near.entries[slot(i, ti.min(first + many * k, m - 1), g.atoms.n, g.near.width, layout)]
-            for k in ti.static(range(ahead))
-        ]
+    def average_one(
+        sums: ti.template(), i, j, d, mine, want: ti.template(), g: ti.template(), response: ti.template()
+    ):
+        """Add S v and S of an entry."""
+        value, _ = overlap(i, j, d.dot(d), g, response)
+        with_term(sums, 2, 0, value * difference(i, j, d, g, response))
+        with_term(sums, 2, 1, value)
 
-    @ti.func
-    def average(i, lane, does, g: ti.template(), response: ti.template()):
-        """Sum of S v and of S over the entries of atom i."""
-        here, a, sums, m = g.atoms.pos[i], g.atoms.kind[i], empty_sums(2), 0
-        if does:
-            m = ti.min(g.near.count[i], g.near.width)
-        for step in range(rounds(lane, m)):
-            first = lane + many * ahead * step
-            read = read_near(i, first, m, g)
-            vectors = [vector_of(entry, here, g) for entry in ti.static(read)]
-            for k in ti.static(range(ahead)):
-                if first + many * k < m:
-                    d, b = vectors[k], g.atoms.kind[read[k] >> g.shift_bits]
-                    value, _ = overlap(d.dot(d), a, b, response)
-                    with_term(sums, 2, 0, value * difference(a, b, d, g, response))
-                    with_term(sums, 2, 1, value)
-        return across(sums, 2, many)
+    add_averages = visit_of(average_one)
 
     @computed_in(ti.f64)
     def electronegativities(g: ti.template(), response: ti.template(), control: ti.template(), frozen):
@@ -217,7 +222,9 @@ def response_kernels(
             if control[frozen] == 0:
                 chi, writes = own(i, g), does and thread % many == 0
                 if ti.static(kind.overlaps):
-                    found = average(i, thread % many, does, g, response)
+                    sums = empty_sums(2)
+                    add_averages(sums, i, thread % many, does, 0.0, ALL, g, response)
+                    found = across(sums, 2, many)
                     if writes:
                         response.norm[i] = 1.0 + found[1]
                     chi += found[0] / (1.0 + found[1])
@@ -238,31 +245,21 @@ def response_kernels(
                 with_term(sums, terms, 5 + x, -0.5 * d[x // 3] * f[x % 3])
 
     @ti.func
-    def add_overlaps(
-        sums: ti.template(), i, lane, does, want: ti.template(), g: ti.template(), response: ti.template()
+    def add_overlap(
+        sums: ti.template(), i, j, d, mine, want: ti.template(), g: ti.template(), response: ti.template()
     ):
-        """What the derivative of chi* adds to the force on atom i."""
-        here, a, k = g.atoms.pos[i], g.atoms.kind[i], g.constants.polarisation
-        w = k * ti.cast(g.charge[i], ti.f64) / response.norm[i]
-        mean, m = response.chi[i] - own(i, g), 0
-        if does:
-            m = ti.min(g.near.count[i], g.near.width)
-        for step in range(rounds(lane, m)):
-            first = lane + many * ahead * step
-            read = read_near(i, first, m, g)
-            vectors = [vector_of(entry, here, g) for entry in ti.static(read)]
-            for c in ti.static(range(ahead)):
-                j, d = read[c] >> g.shift_bits, vectors[c]
-                b = g.atoms.kind[j]
-                value, slope = overlap(d.dot(d), a, b, response)
-                if first + many * c < m and value != 0.0:
-                    v = difference(a, b, d, g, response)
-                    other = k * ti.cast(g.charge[j], ti.f64) / response.norm[j]
-                    central = w * (v - mean) - other * (v + response.chi[j] - own(j, g))
-                    f = (2.0 * central * slope) * d
-                    if ti.static(kind.field):
-                        f += (response.scale * value * (w - other)) * field_of(response)
-                    add(sums, f, d, 0.0, want)
+        """What the derivative of chi* with an entry adds to the force on atom i; `mine`: its w and g."""
+        value, slope = overlap(i, j, d.dot(d), g, response)
+        if value != 0.0:
+            v = difference(i, j, d, g, response)
+            other = g.constants.polarisation * ti.cast(g.charge[j], ti.f64) / response.norm[j]
+            central = mine[0] * (v - mine[1]) - other * (v + response.chi[j] - own(j, g))
+            f = (2.0 * central * slope) * d
+            if ti.static(kind.field):
+                f += (response.scale * value * (mine[0] - other)) * field_of(response)
+            add(sums, f, d, 0.0, want)
+
+    add_overlaps = visit_of(add_overlap)
 
     @ti.func
     def add_softness(sums: ti.template(), i, lane, does, want: ti.template(), g: ti.template()):
@@ -285,7 +282,9 @@ def response_kernels(
         terms = ti.static(3 if want == FORCE else NUMBERS)
         sums = empty_sums(terms)
         if ti.static(kind.overlaps and kind.consistent):
-            add_overlaps(sums, i, lane, does, want, g, response)
+            w = g.constants.polarisation * ti.cast(g.charge[i], ti.f64) / response.norm[i]
+            mine = ti.Vector([w, response.chi[i] - own(i, g)])
+            add_overlaps(sums, i, lane, does, mine, want, g, response)
         if ti.static(kind.soft):
             add_softness(sums, i, lane, does, want, g)
         return across(sums, terms, many)
@@ -298,8 +297,7 @@ def response_kernels(
         pull = ti.Vector.zero(ti.f64, 3)
         if ti.static(kind.pulls):
             pull = (response.field_ev * q) * field_of(response)
-        force = ti.Vector([total[0], total[1], total[2]]) + pull
-        results.force[i] += ti.cast(force, real)
+        results.force[i] += ti.cast(ti.Vector([total[0], total[1], total[2]]) + pull, real)
         if ti.static(want == ALL):
             here, energy = ti.cast(g.atoms.pos[i], ti.f64), 0.0
             if ti.static(kind.pulls):
@@ -333,11 +331,11 @@ def response_kernels(
         here, q = g.atoms.pos[i], ti.cast(g.charge[i], ti.f64)
         found = response.field_ev * q * ti.cast(here, ti.f64)
         if ti.static(not kind.pulls):
-            sums, a = empty_sums(3), g.atoms.kind[i]
+            sums = empty_sums(3)
             for s in range(ti.min(g.near.count[i], g.near.width)):
                 entry = g.near.entries[slot(i, s, g.atoms.n, g.near.width, layout)]
                 d = vector_of(entry, here, g)
-                value, _ = overlap(d.dot(d), a, g.atoms.kind[entry >> g.shift_bits], response)
+                value, _ = overlap(i, entry >> g.shift_bits, d.dot(d), g, response)
                 for x in ti.static(range(3)):
                     with_term(sums, 3, x, value * d[x])
             total = ti.Vector([total_of(sums[x], sums[3 + x]) for x in ti.static(range(3))])
@@ -351,13 +349,10 @@ def response_kernels(
                 p = polarisation_of(i, g, response)
                 if adds == 1:
                     before = ti.Vector([work.x[i], work.y[i], work.z[i]])
-                    change = field_of(response) - ti.Vector([work.field[0], work.field[1], work.field[2]])
+                    change = field_of(response) - field_of(work)
                     work.done[i] -= ti.cast(0.5 * (p + ti.cast(before, ti.f64)).dot(change), real)
-                work.x[i], work.y[i], work.z[i] = (
-                    ti.cast(p[0], real),
-                    ti.cast(p[1], real),
-                    ti.cast(p[2], real),
-                )
+                now = ti.cast(p, real)
+                work.x[i], work.y[i], work.z[i] = now[0], now[1], now[2]
         for a in range(3):
             if go[GO] == 1:
                 work.field[a] = response.field[a]
