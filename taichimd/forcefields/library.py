@@ -37,6 +37,7 @@ KINDS = {
     ".sw.mod": "sw/mod",
     ".funcfl": "eam",
     ".edip": "edip/multi",
+    ".pot": "potfit",
 }
 """What the end of a file's name says about its format."""
 

@@ -17,7 +17,7 @@ from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.contract import ExternalPotential
 from taichimd.forcefields.contribution import Contribution
 from taichimd.forcefields.formats.header import Header
-from taichimd.forcefields.formats.potfit import refuse_potfit
+from taichimd.forcefields.formats.potfit import is_potfit
 from taichimd.forcefields.formats.text import read_lines
 from taichimd.forcefields.siblings import imported_beside, siblings
 from taichimd.forcefields.spec import is_code, read_options, split_spec
@@ -30,7 +30,7 @@ _MAKERS = {
     "tersoff/mod/c": ("tersoff_mod", "TersoffMod"), "tersoff/zbl": ("tersoff_zbl", "TersoffZBL"),
     "pair": ("pair_file", "PairPotential"), "sw/mod": ("sw_mod", "StillingerWeberMod"),
     "eam/alloy": ("eam", "EmbeddedAtom"), "eam/fs": ("eam", "EmbeddedAtom"), "eam": ("eam", "EmbeddedAtom"),
-    "edip/multi": ("edip", "Edip"),
+    "edip/multi": ("edip", "Edip"), "potfit": ("potfit", "PotfitPotential"),
 }  # fmt: skip
 """Module and function by kind of file; imported when they are needed."""
 
@@ -92,11 +92,11 @@ def _from_parameters(path: Path, options: str) -> ForceField:
         raise SettingsError(f"{path.name}: {options!r} are options, which only ReaxFF takes; leave them out")
     if path.suffix in (".lj", ".atm"):
         return (_lennard_jones if path.suffix == ".lj" else _axilrod_teller)(path)
-    if (kind := library.kind_of(path)) in _MAKERS:
+    kind = library.kind_of(path) or ("potfit" if is_potfit(read_lines(path)) else None)
+    if kind in _MAKERS:
         module, name = _MAKERS[kind]
         found: ForceField = getattr(importlib.import_module(f"taichimd.forcefields.{module}"), name)(path)
         return found
-    refuse_potfit(read_lines(path), path)
     raise ParameterFileError(
         f"{path.name}: unknown kind of parameter file '{path.suffix}', "
         f"expected {', '.join(library.KINDS)}, an ffield file of ReaxFF or file.py:name"

@@ -49,6 +49,7 @@ class Tabulated:
         error: largest difference from the function that it was made of, in the middle of intervals; None if
             it was made of numbers.
         five_at_ends: whether slopes at both ends are of five points, too.
+        given: slopes at the points, per interval, instead of those of the formula: (points,), or None.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Tabulated:
     values: Array
     error: float | None = None
     five_at_ends: bool = False
+    given: Array | None = None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Tabulated) and self.digest == other.digest
@@ -72,12 +74,16 @@ class Tabulated:
     @property
     def digest(self) -> str:
         """What is computed, as a number."""
-        head = f"{self.first.hex()} {self.spacing.hex()} {self.five_at_ends} "
-        return hashlib.sha256(head.encode() + np.ascontiguousarray(self.values, "<f8").tobytes()).hexdigest()
+        slopes = self.five_at_ends if self.given is None else "given"
+        head = f"{self.first.hex()} {self.spacing.hex()} {slopes} "
+        numbers = self.values if self.given is None else self.points
+        return hashlib.sha256(head.encode() + np.ascontiguousarray(numbers, "<f8").tobytes()).hexdigest()
 
     @property
     def slopes(self) -> Array:
         """Slopes at the points, per interval: (points,)."""
+        if self.given is not None:
+            return self.given
         y = self.values
         s = np.empty_like(y)
         s[2:-2] = (8.0 * (y[3:-1] - y[1:-3]) - (y[4:] - y[:-4])) / 12.0
@@ -111,7 +117,9 @@ class Tabulated:
         count = int(np.ceil((end - self.first) / self.spacing)) + 4
         if count >= len(self.values):
             return self
-        return replace(self, values=self.values[:count])
+        return replace(
+            self, values=self.values[:count], given=None if self.given is None else self.given[:count]
+        )
 
     def reaching(self, end: float) -> "Tabulated":
         """The same curve, which keeps its last value up to `end` if it ends before."""
@@ -119,7 +127,8 @@ class Tabulated:
         if missing <= 0:
             return self
         values = np.append(self.values, np.full(missing, self.values[-1]))
-        return replace(self, values=values)
+        given = None if self.given is None else np.append(self.given, np.zeros(missing))
+        return replace(self, values=values, given=given)
 
     def shown(self) -> dict[str, Any]:
         """For a record: a JSON-able dictionary."""

@@ -1,0 +1,252 @@
+"""Files of potfit: by hand with the splines of SciPy, against LAMMPS through tables, mistakes."""
+
+import numpy as np
+import pytest
+from ase import Atoms
+from ase.build import bulk, make_supercell
+from scipy.interpolate import CubicSpline
+
+from taichimd.core.errors import ParameterFileError
+from taichimd.forcefields.load import load_forcefield
+from taichimd.lammps.reference import lammps_evaluate
+from taichimd.program.check import check_forcefield
+from taichimd.program.engine import Engine
+
+pytestmark = pytest.mark.once
+
+UNEVEN = np.array([0.0, 0.04, 0.1, 0.22, 0.3, 0.45, 0.6, 0.72, 0.9, 1.0])
+"""Points of format 4, as shares of a range; not symmetric."""
+
+
+def functions(elements, kind, fmt, gradients):
+    """Points, values and gradients of functions in the order of a file."""
+    rng = np.random.default_rng(7)
+    found = []
+    pairs = [(a, b) for k, a in enumerate(elements) for b in elements[k:]]
+    shape = UNEVEN if fmt == 4 else np.linspace(0.0, 1.0, 11)
+    for k, _ in enumerate(pairs):
+        x = 1.6 + 0.02 * k + (3.4 - 0.1 * k) * shape
+        y = (
+            2.0 * np.exp(-1.6 * (x - 1.6))
+            - 0.15 * np.exp(-((x - 2.9 - 0.1 * k) ** 2))
+            + 0.01 * rng.random(len(x))
+        )
+        found.append([x, np.append(y[:-1], 0.0), (-3.1 - 0.2 * k, 0.0) if gradients else None])
+    for k, _ in enumerate(elements * (kind == "EAM")):
+        x = 1.5 + (3.6 - 0.1 * k) * shape
+        y = (0.3 + 0.1 * k) * np.exp(-1.1 * (x - 1.6)) + 0.01 * rng.random(len(x))
+        found.append([x, np.append(y[:-1], 0.0), (1e30, 0.0) if gradients else None])
+    for k, _ in enumerate(elements * (kind == "EAM")):
+        x = 0.1 * k + 6.0 * shape
+        found.append([x, -1.1 * np.sqrt(x + 0.3 + 0.1 * k), (-1.3, 1e30) if gradients else None])
+    return found
+
+
+def text_of(elements, kind, fmt, made):
+    gradients = made[0][2] is not None
+    lines = [f"#F {fmt} {len(made)}", f"#T {kind}", f"#C {' '.join(elements)}", "## a comment"]
+    lines += ["#G" + " 3" * len(made)] * gradients + ["#I" + " 0" * len(made), "#E"]
+    lines += [f"{x[0]:.15g} {x[-1]:.15g} {len(x)}" if fmt == 3 else str(len(x)) for x, _, _ in made]
+    for x, y, ends in made:
+        lines += ["", *([f"{ends[0]:g} {ends[1]:g}"] if gradients else [])]
+        lines += [f"{v:.17g}" if fmt == 3 else f"{u:.15g} {v:.17g}" for u, v in zip(x, y, strict=True)]
+    return "\n".join(lines) + "\n"
+
+
+def splines(made, kind, elements):
+    """SciPy's splines with the ends that potfit has."""
+    found = []
+    last = len(made) - len(elements) * (kind == "EAM")
+    for k, (x, y, ends) in enumerate(made):
+        begin, end = ends or (1e30, 1e30)
+        end = end if k >= last else 0.0
+        found.append(
+            CubicSpline(x, y, bc_type=[(2, 0.0) if one >= 1e30 else (1, one) for one in (begin, end)])
+        )
+    return found
+
+
+def written(folder, elements, kind, fmt, gradients):
+    made = functions(elements, kind, fmt, gradients)
+    path = folder / "x.pot"
+    path.write_text(text_of(elements, kind, fmt, made))
+    return str(path), splines(made, kind, elements)
+
+
+def structures(elements):
+    """Crystal hot, alloy triclinic, cluster, dimers inside and outside the tables, dense."""
+    rng = np.random.default_rng(3)
+
+    def mixed(atoms, by):
+        atoms.symbols[:] = rng.choice(elements, len(atoms))
+        atoms.symbols[:2] = (elements[0], elements[-1])
+        atoms.positions += by * rng.standard_normal((len(atoms), 3))
+        return atoms
+
+    crystal = bulk("Cu", a=3.7, cubic=True).repeat(2)
+    dimers = [Atoms([elements[0], elements[-1]], [(0, 0, 0), (x, 0.4, 0.3)]) for x in (2.3, 5.4)]
+    return [
+        mixed(crystal, 0.1),
+        mixed(make_supercell(bulk("Cu", a=3.6), [[2, 1, 0], [0, 3, 1], [0, 0, 2]]), 0.08),
+        mixed(Atoms("Cu5", [(0, 0, 0), (2.4, 0, 0), (0, 2.5, 0), (0, 0, 2.3), (2.0, 2.0, 2.1)]), 0.05),
+        *dimers,
+        mixed(bulk("Cu", a=3.3, cubic=True), 0.02),
+    ]
+
+
+def energy_and_forces(atoms, elements, kind, of):
+    """By hand: sums over all pairs of images."""
+    n, m = len(elements) * (len(elements) + 1) // 2, len(elements)
+    pairs = [(a, b) for k, a in enumerate(elements) for b in elements[k:]]
+    phi = {pair: of[k] for k, pair in enumerate(pairs)} | {pair[::-1]: of[k] for k, pair in enumerate(pairs)}
+    f, embedding = (
+        dict(zip(elements, of[n : n + m], strict=False)),
+        dict(zip(elements, of[n + m :], strict=False)),
+    )
+    from ase.neighborlist import neighbor_list
+
+    i, j, r, d = neighbor_list("ijdD", atoms, max(one.x[-1] for one in of[: n + m]))
+    names = atoms.get_chemical_symbols()
+    energy, rho, forces = 0.0, np.zeros(len(atoms)), np.zeros((len(atoms), 3))
+    for a, b, x in zip(i, j, r, strict=True):
+        u, g = phi[names[a], names[b]], f.get(names[b])
+        energy += 0.5 * float(u(x)) if x < u.x[-1] else 0.0
+        rho[a] += float(g(x)) if g is not None and x < g.x[-1] else 0.0
+    slope = np.zeros(len(atoms))
+    for a, name in enumerate(names if embedding else ()):
+        energy += float(embedding[name](rho[a]))
+        slope[a] = float(embedding[name](rho[a], 1))
+    for a, b, x, vector in zip(i, j, r, d, strict=True):
+        u, total = phi[names[a], names[b]], 0.0
+        total += float(u(x, 1)) if x < u.x[-1] else 0.0
+        for one, other in ((a, b), (b, a)):
+            g = f.get(names[other])
+            total += slope[one] * float(g(x, 1)) if g is not None and x < g.x[-1] else 0.0
+        forces[a] += total * vector / x
+    return energy, forces
+
+
+CASES = [
+    (("Cu",), "PAIR", 3, False),
+    (("Cu", "Ni"), "PAIR", 4, True),
+    (("Cu",), "EAM", 3, True),
+    (("Cu", "Ni"), "EAM", 3, False),
+    (("Cu", "Ni"), "EAM", 4, True),
+]
+
+
+@pytest.mark.parametrize(("elements", "kind", "fmt", "gradients"), CASES)
+def test_energies_and_forces_are_those_of_the_splines(elements, kind, fmt, gradients, tmp_path):
+    file, of = written(tmp_path, elements, kind, fmt, gradients)
+    forcefield = load_forcefield(file)
+    for atoms in structures(elements):
+        found = Engine(atoms, forcefield)
+        energy, forces = energy_and_forces(atoms, elements, kind, of)
+        assert found.thermo().potential == pytest.approx(energy, rel=1e-10, abs=1e-12)
+        np.testing.assert_allclose(found.forces(), forces, atol=1e-7)
+
+
+def test_agreement_with_a_table_of_lammps(tmp_path):
+    file, (phi,) = written(tmp_path, ("Cu",), "PAIR", 4, True)
+    r = np.linspace(1.6, 5.0, 20001)
+    rows = [f"{k} {x:.17g} {phi(x):.17g} {-phi(x, 1):.17g}" for k, x in enumerate(r, start=1)]
+    (tmp_path / "cu.table").write_text(f"CU\nN {len(r)} R 1.6 5.0\n\n" + "\n".join(rows) + "\n")
+    atoms = structures(("Cu",))[0]
+    theirs = lammps_evaluate(atoms, "table spline 20001", [f"* * {tmp_path}/cu.table CU 5.0"])
+    found = Engine(atoms, load_forcefield(file))
+    assert found.thermo().potential == pytest.approx(theirs.energy, rel=1e-9)
+    np.testing.assert_allclose(found.forces(), theirs.forces, atol=1e-6)
+
+
+def test_agreement_with_eam_of_lammps(tmp_path):
+    """LAMMPS's spline goes through 10,000 points of ours."""
+    file, (phi, f, embedding) = written(tmp_path, ("Cu",), "EAM", 3, True)
+    r, rho = np.linspace(0.0, 5.2, 10001), np.linspace(0.0, 7.0, 10001)
+    inside = [np.where(r < one.x[-1], one(np.minimum(r, one.x[-1])), 0.0) for one in (phi, f)]
+    columns = (embedding(rho), inside[1], r * inside[0])
+    tables = "\n".join("\n".join(f"{x:.17g}" for x in column) for column in columns)
+    grid = f"{len(rho)} {rho[1]:.17g} {len(r)} {r[1]:.17g} 5.1"
+    (tmp_path / "cu.eam.alloy").write_text(f"a\nb\nc\n1 Cu\n{grid}\n29 63.5 3.6 fcc\n{tables}\n")
+    atoms = structures(("Cu",))[0]
+    theirs = lammps_evaluate(atoms, "eam/alloy", [f"* * {tmp_path}/cu.eam.alloy Cu"])
+    found = Engine(atoms, load_forcefield(file))
+    assert found.thermo().potential == pytest.approx(theirs.energy, rel=1e-8)
+    np.testing.assert_allclose(found.forces(), theirs.forces, atol=1e-5)
+
+
+@pytest.mark.parametrize("case", [1, 4])
+def test_forces_are_derivatives(case, tmp_path):
+    elements, kind, fmt, gradients = CASES[case]
+    file, _ = written(tmp_path, elements, kind, fmt, gradients)
+    found = check_forcefield(load_forcefield(file), elements, clusters=2)
+    assert found.ok, str(found)
+
+
+def test_points_on_a_grid_are_kept_and_others_are_close(tmp_path):
+    """A spline of the points of a format-4 file that lie on no coarse grid is within 1e-9 eV."""
+    from taichimd.forcefields.potfit import FINEST, _curve
+
+    for shift, exact in ((0.0, True), (np.pi / 1000, False)):
+        x = 1.6 + 3.4 * UNEVEN
+        x[4] += shift
+        spline = CubicSpline(x, np.exp(-x), bc_type=((2, 0.0), (1, 0.0)))
+        curve = _curve("u", spline, x)
+        at = np.random.default_rng(1).uniform(x[0], x[-1], 20000)
+        assert (len(curve.values) < FINEST) == exact
+        assert np.abs(curve(at)[0] - spline(at)).max() < (1e-14 if exact else 1e-9)
+
+
+def lines_of(fmt=3, kind="EAM", gradients=True):
+    return text_of(("Cu",), kind, fmt, functions(("Cu",), kind, fmt, gradients)).split("\n")
+
+
+def replaced(lines, at, text):
+    return lines[:at] + ([] if text is None else [text]) + lines[at + 1 :]
+
+
+WITH = lines_of()
+MISTAKES = {
+    "analytic": (replaced(WITH, 0, "#F 0 3"), "format 0 of potfit is not read, expected 3 or 4"),
+    "another type": (replaced(WITH, 1, "#T ADP"), "type 'ADP' are not read, expected PAIR or EAM"),
+    "no elements": (replaced(WITH, 2, None), "expected a line #C with each element once"),
+    "no element": (replaced(WITH, 2, "#C cu"), "line 3: .*'cu'"),
+    "a wrong number of functions": (replaced(WITH, 0, "#F 3 2"), "says 2 functions, expected 3 for EAM of 1"),
+    "no end of the header": (replaced(WITH, 6, None), "the header has no line #E"),
+    "a line is missing": (replaced(WITH, 20, None), "has 2 words, expected 1: value of phi of Cu-Cu"),
+    "a line too many": (
+        [*WITH[:20], "0.1", *WITH[20:]],
+        "has 1 word, expected 2: gradient, gradient of f of Cu",
+    ),
+    "it ends early": (WITH[:-3], "the file ends before the value of F of Cu"),
+    "more at the end": ([*WITH, "0.5"], f"line {len(WITH) + 1}: '0.5' after the last value of F of Cu"),
+    "gradients are missing": (replaced(WITH, 11, None), "has 1 word, expected 2: gradient, gradient of phi"),
+    "gradients are not announced": (replaced(WITH, 4, "##"), "line 12 has 2 words, expected 1: value of phi"),
+    "NaN": (replaced(WITH, 14, "nan"), "line 15: field 'phi of Cu-Cu' is 'nan'"),
+    "one point": (replaced(WITH, 7, "1.6 5.0 1"), "phi of Cu-Cu has '1' points, expected 2 to"),
+    "a broken number of points": (replaced(WITH, 7, "1.6 5.0 1.5"), "phi of Cu-Cu has '1.5' points"),
+    "the range is empty": (replaced(WITH, 7, "5.0 1.6 11"), "points of phi of Cu-Cu do not increase"),
+    "ends before the cutoff": (replaced(WITH, 22, "0.3"), "ends at 5 angstrom with the value 0.3, before"),
+    "points do not increase": (
+        replaced(lines_of(4), 14, "1.6 0.2"),
+        "points of phi of Cu-Cu do not increase",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistakes_are_one_line(name, tmp_path):
+    lines, expected = MISTAKES[name]
+    path = tmp_path / "x.pot"
+    path.write_text("\n".join(lines))
+    with pytest.raises(ParameterFileError, match=expected) as caught:
+        load_forcefield(str(path))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_is_known_by_its_first_line(tmp_path):
+    text = "\n".join(lines_of(kind="PAIR"))
+    (tmp_path / "copper_end").write_text("## DATE: 2026-11-28 CITATION: nobody\n" + text)
+    found = load_forcefield(str(tmp_path / "copper_end"))
+    assert found.cutoff == 5.0
+    assert found.terms[0].citation == "nobody"
+    assert any("Cu-Cu begins at 1.6 angstrom" in line for line in found.about)
