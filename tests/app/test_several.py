@@ -125,7 +125,8 @@ def test_cells_that_move_in_one_launch(monkeypatch, capsys):
 def test_barostats_that_act_in_other_steps_run_one_after_the_other(capsys):
     with open("job.toml", "w") as file:
         file.write(
-            'structure = "A.xyz"\npotential = "Si.sw"\nensemble = "npt-scr"\nsteps = 30\noutput = "out"\n'
+            'structure = "A.xyz"\npotential = "Si.sw"\nensemble = "npt-berendsen"\n'
+            'steps = 30\noutput = "out"\n'
         )
     sets = ["--set", "barostat_period=5,10", "--set", "seed=1,2"]
     assert command("sweep", "job.toml", *sets) == 0

@@ -28,7 +28,6 @@ from taichimd.ensembles.registry import (
     Langevin,
     MartynaTobiasKlein,
     NoseHoover,
-    StochasticCellRescaling,
     Thermostat,
 )
 from taichimd.ensembles.thermostats import layout, nose_hoover
@@ -175,8 +174,7 @@ def test_slots_of_checkpoints_stay_where_they_were():
         (Langevin, 50.0, 20),
         (Bussi, 40.0, 30),
         (NoseHoover, 60.0, 40),
-        (StochasticCellRescaling, 50.0, 30),
-        (MartynaTobiasKlein, 40.0, 30),
+        pytest.param(MartynaTobiasKlein, 40.0, 30, marks=pytest.mark.long),
     ],
 )
 def test_kinetic_energy_of_a_liquid_is_gamma_distributed(kind, coupling, every):

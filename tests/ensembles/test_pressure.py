@@ -119,9 +119,10 @@ def test_martyna_tobias_klein_follows_its_equation(control):
         np.testing.assert_allclose(found, u, rtol=0, atol=1e-8 * abs(u).max())
 
 
-@pytest.mark.parametrize(("kind", "axes"), [(StochasticCellRescaling, "xy"), (MartynaTobiasKlein, "z")])
-def test_only_controlled_axes_move(kind, axes):
-    engine = made(kind, "isotropic", argon(shear=False), axes=axes)
+@pytest.mark.long
+def test_only_controlled_axes_move():
+    axes = "xy"
+    engine = made(StochasticCellRescaling, "isotropic", argon(shear=False), axes=axes)
     before = engine.cell
     engine.advance(20, 4.0 * units.FS)
     change = engine.cell / np.where(before, before, 1.0)
@@ -145,20 +146,14 @@ def changes_of_energy(engine, steps, dt):
     return deviation, moved
 
 
-@pytest.mark.parametrize(
-    ("control", "pressures"),
-    [
-        ("isotropic", {"pressure": 0.5, "pressure_coupling_time": 2000.0}),
-        ("triclinic", {"pressure": 0.1, "final_pressure": (0.5, 0.3, 0.1), "ramp": (0, 400)}),
-    ],
-)
-def test_energy_of_martyna_tobias_klein_is_conserved(control, pressures):
-    """Error of second order, small against what bath and pressure put in; through a ramp, too."""
+@pytest.mark.long
+def test_energy_of_martyna_tobias_klein_is_conserved():
+    """Error of second order, small against what bath and pressure put in, through a ramp."""
     worst = []
     for divide in (1, 2):
-        ramp = {"ramp": tuple(divide * step for step in pressures["ramp"])} if "ramp" in pressures else {}
+        pressures = {"pressure": 0.1, "final_pressure": (0.5, 0.3, 0.1), "ramp": (0, 400 * divide)}
         # Weakly coupled: the noise differs between time steps, and the trajectories are not to part.
-        engine = made(MartynaTobiasKlein, control, **{**pressures, **ramp, "coupling_time": 500.0})
+        engine = made(MartynaTobiasKlein, "triclinic", **pressures, coupling_time=500.0)
         # Atoms at rest in a cell at rest have not had their half kick: from the first steps on.
         engine.advance(10 * divide, 4.0 * units.FS / divide)
         deviation, moved = changes_of_energy(engine, 10 * divide, 4.0 * units.FS / divide)
@@ -167,7 +162,7 @@ def test_energy_of_martyna_tobias_klein_is_conserved(control, pressures):
     assert 2.7 < worst[0] / worst[1] < 6.0, worst
 
 
-@pytest.mark.parametrize(("control", "period"), [("triclinic", 1), ("triclinic", 2), ("isotropic", 10)])
+@pytest.mark.parametrize(("control", "period"), [("triclinic", 1), ("isotropic", 10)])
 def test_energy_of_stochastic_cell_rescaling_is_conserved(control, period):
     """At every phase of a period; with the virial of one side of a deformation alone off by hundredths."""
     worst = []
@@ -216,9 +211,8 @@ def test_momentum_is_conserved_and_the_cell_does_not_rotate(kind):
 SYSTEMS = {
     "berendsen": (BerendsenNPT, "isotropic", None),
     "scr": (StochasticCellRescaling, "triclinic", None),
-    "mtk": (MartynaTobiasKlein, "triclinic", None),
     "mtk, silicon": (MartynaTobiasKlein, "orthorhombic", "Si.sw"),
-    "mtk, silica": (MartynaTobiasKlein, "isotropic", "SiO2_1990.vashishta"),
+    "mtk, silica": (MartynaTobiasKlein, "orthorhombic", "SiO2_1990.vashishta"),
 }
 MAIN = pytest.mark.parametrize("name", SYSTEMS)
 

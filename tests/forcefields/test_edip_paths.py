@@ -46,7 +46,7 @@ def test_parts_of_a_run_and_systems_of_a_batch_have_the_bits_of_one_run(edip):
 def test_a_restart_has_the_bits_of_one_run(path, call, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     ase.io.write("x.extxyz", alloy(repeat=(1, 1, 1)))
-    run = f"run x.extxyz --potential {path} --temperature 300 --ensemble npt-scr-langevin --every 4 "
+    run = f"run x.extxyz --potential {path} --temperature 300 --ensemble nvt-langevin --every 4 "
     assert call(run + "--steps 20 --output straight")[0] == 0
     assert call(run + "--steps 8 --output cut")[0] == 0
     assert call("run --restart cut/checkpoint.npz --steps 12")[0] == 0

@@ -117,7 +117,7 @@ def pairs(depth):
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "made"),
-    [("nve", triplets), *((name, pairs) for name in ("nvt-langevin", "nvt-nose-hoover", "npt-mtk"))],
+    [("nve", triplets), ("nvt-langevin", pairs), ("npt-berendsen", pairs)],
 )
 def test_steps_of_a_sum_in_several_ensembles(name, made, monkeypatch):
     one, half = made(0.5), made(0.25)
@@ -365,7 +365,7 @@ def test_more_than_one_kernel_takes():
 @pytest.mark.parametrize(
     ("name", "terms"),
     [
-        ("npt-mtk", "many-body on a pair"),
+        ("npt-berendsen", "many-body on a pair"),
         ("nve", "a pair, two triplets"),
     ],
 )

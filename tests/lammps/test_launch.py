@@ -69,7 +69,7 @@ def written(tmp_path, monkeypatch, text):
 def test_two_processes_have_the_forces_of_one(tmp_path, monkeypatch, call):
     """Atoms drift from one process to the other; at each frame the engine evaluates the same positions."""
     written(tmp_path, monkeypatch, SILICON + "run 60\n")
-    code, _, _ = call("lammps in.si --potential Si.tersoff --np 2 -- -screen none")
+    code, _, _ = call("lammps in.si --potential Si.sw --np 2 -- -screen none")
     assert code == 0
     frames = [
         frame.split("\n")[8:-1] for frame in (tmp_path / "frames.txt").read_text().split("ITEM: TIMESTEP")[1:]
@@ -78,7 +78,7 @@ def test_two_processes_have_the_forces_of_one(tmp_path, monkeypatch, call):
     begin = next(i for i, line in enumerate(log) if line.split()[:2] == ["Step", "PotEng"])
     thermo = np.array([line.split() for line in log[begin + 1 : begin + 4]], float)
     atoms = bulk("Si", cubic=True) * (2, 2, 3)
-    engine = Engine(atoms, load_forcefield("Si.tersoff"))
+    engine = Engine(atoms, load_forcefield("Si.sw"))
     owners = []
     for frame, (_, energy, *pressure) in zip(frames, thermo, strict=True):
         table = np.array([row.split()[2:] for row in frame[1:]], float)

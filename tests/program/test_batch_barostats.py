@@ -86,10 +86,10 @@ def test_of_three_body_terms_with_an_axis_that_is_open():
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("precision", ["float64", "mixed"])
-def test_lists_are_built_anew_in_moving_cells(precision):
+@pytest.mark.long
+def test_lists_are_built_anew_in_moving_cells():
     """In hot argon, between whose builds cells change; short skins ask for many."""
-    given, options = systems(), {"precision": precision, "skin": 0.5}
+    given, options = systems(), {"skin": 0.5}
     baths = [bath("npt-scr", k, pressure_coupling_time=400.0) for k in range(3)]
     batch = Batch(given, ARGON, ensembles=baths, **options)
     batch.advance(150, 4.0 * units.fs)

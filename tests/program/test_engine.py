@@ -56,7 +56,7 @@ SYSTEMS = {
     "morse+angle": (silicon, lambda: morse(**MORSE_VALUES) + angle(**ANGLE_VALUES), 1.0),
 }
 EVERY = pytest.mark.parametrize("name", SYSTEMS)
-MAIN = pytest.mark.parametrize("name", ["lj", "tersoff"])
+MAIN = pytest.mark.parametrize("name", ["lj", "sw"])
 
 
 def made(name, **options):

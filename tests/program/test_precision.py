@@ -122,7 +122,7 @@ def test_a_pair_is_computed_in_single_precision_from_the_difference_of_double_po
     np.testing.assert_array_equal(forces[1::2], -expected)
 
 
-@pytest.mark.parametrize("name", ["lj", "tersoff"])
+@pytest.mark.parametrize("name", ["lj", "sw"])
 def test_mixed_does_not_depend_on_skins_or_on_how_a_run_is_cut(name):
     forcefield, structure = CASES[name]
     found = []

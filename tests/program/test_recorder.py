@@ -68,7 +68,7 @@ def groups():
     return with_baths.engine
 
 
-@pytest.mark.parametrize("make", [nve, barostat, groups])
+@pytest.mark.parametrize("make", [nve, pytest.param(barostat, marks=pytest.mark.long), groups])
 @pytest.mark.parametrize("busy", [False, True])
 def test_rows_that_wait_are_those_of_their_steps(make, busy, monkeypatch):
     monkeypatch.setattr(of_rows, "MAX_ROWS", 3)
