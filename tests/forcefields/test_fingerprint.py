@@ -235,9 +235,8 @@ print(load_forcefield({spec!r}).fingerprint(["Si"]), load_forcefield("Si.sw").fi
 def test_it_is_the_same_in_any_process_and_folder_and_under_both_runtimes(folder):
     write(where="elsewhere/deep")
     found = set()
-    runs = [("my_file.py:potential", "1", "taichi"), ("elsewhere/deep/my_file.py:potential", "2", "taichi")]
-    if other_runtime_installed():
-        runs.append((runs[1][0], "3", "quadrants"))
+    other = "quadrants" if other_runtime_installed() else "taichi"
+    runs = [("my_file.py:potential", "1", "taichi"), ("elsewhere/deep/my_file.py:potential", "2", other)]
     for spec, seed, runtime in runs:
         more = {"PYTHONHASHSEED": seed, "TAICHIMD_RUNTIME": runtime}
         done = subprocess.run(

@@ -77,6 +77,7 @@ def test_fields_of_checkpoint_and_table():
     assert tuple(re.findall(r"`(\w+)`", section("thermo.csv and frames"))[: len(COLUMNS)]) == COLUMNS
 
 
+@pytest.mark.long
 def test_fields_of_kappa(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     bulk("Ar", a=5.3, cubic=True).write("ar.xyz", format="extxyz")

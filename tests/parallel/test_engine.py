@@ -40,6 +40,7 @@ def check_case(case, everyone):
                 )
 
 
+@pytest.mark.long
 def test_processes_have_the_bits_of_one_engine(tmp_path, monkeypatch):
     everyone = of_processes(tmp_path, ["lj", "fast atoms"], monkeypatch)
     for case in ("lj", "fast atoms"):
