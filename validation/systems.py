@@ -100,50 +100,38 @@ def fcc_cell(density: float) -> float:
 
 
 def silicon(
-    cells: int | tuple[int, int, int],
-    temperature: float = 300.0,
-    *,
-    potential: str = "Si.tersoff",
-    timestep_fs: float = 1.0,
-    seed: int = 2026,
+    cells: int | tuple[int, int, int], temperature: float = 300.0, potential: str = "Si.tersoff"
 ) -> System:
     """Diamond silicon with a shipped potential; so many conventional cells (8 atoms) in each direction."""
     atoms = bulk("Si", "diamond", a=SILICON_A, cubic=True).repeat(cells)
-    name = f"{potential.rsplit('.', 1)[1]}-si"
-    return _crystal(name, atoms, SILICON_A, potential, temperature, timestep_fs, seed)
+    return _crystal(f"{potential.rsplit('.', 1)[1]}-si", atoms, SILICON_A, potential, temperature, 2026)
 
 
-def _crystal(
-    name: str, atoms: Atoms, a: float, potential: str, temperature: float, timestep_fs: float, seed: int
-) -> System:
-    """A crystal of lattice constant a with a shipped potential, which LAMMPS reads, too."""
+def _crystal(name: str, atoms: Atoms, a: float, potential: str, temperature: float, seed: int) -> System:
+    """A crystal of lattice constant a with a shipped potential, which LAMMPS reads, too; time step 1 fs."""
     return System(
         name=name,
         atoms=with_velocities(atoms, temperature, seed),
         forcefield=lambda: shipped_forcefield(potential),
-        timestep=timestep_fs * units.fs,
+        timestep=units.fs,
         lammps=LammpsInput(
             potential.rsplit(".", 1)[1],
             lambda: [f'* * "{shipped_forcefield(potential).source}" {{elements}}'],
             skin=1.0,
         ),
-        notes={"a": a, "first temperature K": temperature, "timestep fs": timestep_fs},
+        notes={"a": a, "first temperature K": temperature, "timestep fs": 1.0},
     )
 
 
-def silica(
-    cells: int, temperature: float = 300.0, *, a: float = 7.16, timestep_fs: float = 1.0, seed: int = 1990
-) -> System:
+def silica(cells: int) -> System:
     """Beta-cristobalite, Vashishta's potential of 1990; so many cubic cells (24 atoms) in each direction."""
     from taichimd.system.lattices import build_lattice
 
-    atoms = build_lattice("silica", cells, a=a)
-    return _crystal("vashishta-sio2", atoms, a, "SiO2_1990.vashishta", temperature, timestep_fs, seed)
+    atoms = build_lattice("silica", cells, a=7.16)
+    return _crystal("vashishta-sio2", atoms, 7.16, "SiO2_1990.vashishta", 300.0, 1990)
 
 
-def silicon_sum(
-    cells: int, temperature: float = 1800.0, *, timestep_fs: float = 1.0, seed: int = 5
-) -> System:
+def silicon_sum(cells: int, temperature: float = 1800.0) -> System:
     """Diamond silicon with the sum of two three-body potentials and a pair, each with lists of its own."""
     atoms = bulk("Si", "diamond", a=SILICON_A, cubic=True).repeat(cells)
 
@@ -154,18 +142,17 @@ def silicon_sum(
             + lj_forcefield(0.01, 2.0, 5.0, "force-shifted")
         )
 
-    atoms = with_velocities(atoms, temperature, seed)
-    return System("silicon-sum", atoms, forcefield, timestep_fs * units.fs, NO_LAMMPS)
+    return System("silicon-sum", with_velocities(atoms, temperature, 5), forcefield, units.fs, NO_LAMMPS)
 
 
-def copper(cells: int, temperature: float = 1200.0, *, timestep_fs: float = 2.0, seed: int = 6) -> System:
+def copper(cells: int) -> System:
     """Fcc copper in the second-moment approximation, which remembers its density, and a pair term."""
-    atoms = with_velocities(bulk("Cu", "fcc", a=3.615, cubic=True).repeat(cells), temperature, seed)
+    atoms = with_velocities(bulk("Cu", "fcc", a=3.615, cubic=True).repeat(cells), 1200.0, 6)
 
     def forcefield() -> Any:
         return _remembering_copper() + lj_forcefield(0.001, 2.3, 5.0, "force-shifted")
 
-    return System("copper", atoms, forcefield, timestep_fs * units.fs, NO_LAMMPS)
+    return System("copper", atoms, forcefield, 2.0 * units.fs, NO_LAMMPS)
 
 
 def _remembering_copper() -> Any:
@@ -191,13 +178,13 @@ def _remembering_copper() -> Any:
     return made(A=0.0855, xi=1.224, p=10.960, q=2.278, r0=2.556, cutoff=6.0)
 
 
-def eam_alloy(cells: int, temperature: float = 900.0, *, timestep_fs: float = 2.0, seed: int = 8) -> System:
+def eam_alloy(cells: int) -> System:
     """A disordered fcc alloy of embedded atoms with tables whose densities differ in both directions.
 
     Values have ten digits, so that they are the same on every machine.
     """
     atoms = bulk("Cu", "fcc", a=3.6, cubic=True).repeat(cells)
-    atoms.symbols[np.random.default_rng(seed).permutation(len(atoms))[::2]] = "Ni"
+    atoms.symbols[np.random.default_rng(8).permutation(len(atoms))[::2]] = "Ni"
 
     def forcefield() -> Any:
         from taichimd import table
@@ -215,18 +202,16 @@ def eam_alloy(cells: int, temperature: float = 900.0, *, timestep_fs: float = 2.
         rows["Ni", "Cu"]["rphi"] = rows["Cu", "Ni"]["rphi"]
         return EAM(table=rows, cutoff=5.0)
 
-    return System(
-        "alloy", with_velocities(atoms, temperature, seed), forcefield, timestep_fs * units.fs, NO_LAMMPS
-    )
+    return System("alloy", with_velocities(atoms, 900.0, 8), forcefield, 2.0 * units.fs, NO_LAMMPS)
 
 
-def edip(cells: int, temperature: float = 600.0, *, timestep_fs: float = 0.5, seed: int = 9) -> System:
+def edip(cells: int) -> System:
     """A disordered crystal of silicon and carbon with the EDIP numbers of the tests."""
     use_tests_folder()
     from edip_files import edip_file
 
     atoms = bulk("Si", a=4.9, cubic=True).repeat(cells)
-    atoms.symbols[np.random.default_rng(seed).permutation(len(atoms))[::2]] = "C"
+    atoms.symbols[np.random.default_rng(9).permutation(len(atoms))[::2]] = "C"
 
     def forcefield() -> Any:
         from taichimd import load_forcefield
@@ -234,9 +219,7 @@ def edip(cells: int, temperature: float = 600.0, *, timestep_fs: float = 0.5, se
         with TemporaryDirectory() as folder:
             return load_forcefield(edip_file(Path(folder)))
 
-    return System(
-        "edip", with_velocities(atoms, temperature, seed), forcefield, timestep_fs * units.fs, NO_LAMMPS
-    )
+    return System("edip", with_velocities(atoms, 600.0, 9), forcefield, 0.5 * units.fs, NO_LAMMPS)
 
 
 def of_lammps(file: str) -> Path:
@@ -254,49 +237,43 @@ def of_lammps(file: str) -> Path:
     return find(file)
 
 
-def embedded_copper(cells: int, *, timestep_fs: float = 5.0, seed: int = 376847) -> System:
+def embedded_copper(cells: int) -> System:
     """LAMMPS's benchmark of embedded atoms: fcc copper of 4 cells^3 atoms, first velocities of 1600 K."""
     atoms = bulk("Cu", "fcc", a=3.615, cubic=True).repeat(cells)
-
-    def forcefield() -> Any:
-        from taichimd import load_forcefield
-
-        return load_forcefield(of_lammps("Cu_u3.eam"))
-
     return System(
         "eam-cu",
-        with_velocities(atoms, 1600.0, seed),
-        forcefield,
-        timestep_fs * units.fs,
+        with_velocities(atoms, 1600.0, 376847),
+        lambda: _of_lammps("Cu_u3.eam"),
+        5.0 * units.fs,
         LammpsInput("eam", lambda: [f'* * "{of_lammps("Cu_u3.eam")}"'], 1.0, "every 1 delay 5 check yes"),
-        notes={"a": 3.615, "first temperature K": 1600.0, "timestep fs": timestep_fs},
+        notes={"a": 3.615, "first temperature K": 1600.0, "timestep fs": 5.0},
     )
+
+
+def _of_lammps(file: str) -> Any:
+    from taichimd import load_forcefield
+
+    return load_forcefield(of_lammps(file))
 
 
 def silicon_of_lammps(style: str, file: str) -> Callable[[int], System]:
     """Diamond silicon, 300 K, 1 fs, with a file of LAMMPS; called with the number of cubic cells each way."""
-
-    def forcefield() -> Any:
-        from taichimd import load_forcefield
-
-        return load_forcefield(of_lammps(file))
-
     theirs = LammpsInput(style, lambda: [f'* * "{of_lammps(file)}" {{elements}}'], 1.0)
-    name = f"{style.replace('/', '-')}-si"
-    return lambda cells: replace(silicon(cells), name=name, forcefield=forcefield, lammps=theirs)
+    of: dict[str, Any] = {
+        "name": f"{style.replace('/', '-')}-si",
+        "forcefield": lambda: _of_lammps(file),
+        "lammps": theirs,
+    }
+    return lambda cells: replace(silicon(cells), **of)
 
 
-def silicon_carbide(
-    cells: int, temperature: float = 300.0, *, a: float = 4.3582, timestep_fs: float = 1.0, seed: int = 2007
-) -> System:
+def silicon_carbide(cells: int, temperature: float = 300.0) -> System:
     """Zincblende, Vashishta's potential of 2007; so many cubic cells (8 atoms) in each direction."""
-    atoms = bulk("SiC", "zincblende", a=a, cubic=True).repeat(cells)
-    return _crystal("vashishta-sic", atoms, a, "SiC_2007.vashishta", temperature, timestep_fs, seed)
+    atoms = bulk("SiC", "zincblende", a=4.3582, cubic=True).repeat(cells)
+    return _crystal("vashishta-sic", atoms, 4.3582, "SiC_2007.vashishta", temperature, 2007)
 
 
-def lj_melt(
-    cells: int, *, timestep: float = 0.005, truncation: str = "truncated", seed: int = 87287
-) -> System:
+def lj_melt(cells: int) -> System:
     """LAMMPS's melt: fcc of 4 cells^3 atoms at reduced density 0.8442 and temperature 1.44, cutoff 2.5 sigma.
 
     epsilon, sigma and mass are 1 eV, 1 angstrom and 1 amu, so that reduced units are the internal ones.
@@ -305,12 +282,12 @@ def lj_melt(
     atoms.set_masses(np.ones(len(atoms)))
     return System(
         name="lj-melt",
-        atoms=with_velocities(atoms, MELT_TEMPERATURE / units.kB, seed),
-        forcefield=lambda: lj_forcefield(1.0, 1.0, 2.5, truncation),
-        timestep=timestep,
+        atoms=with_velocities(atoms, MELT_TEMPERATURE / units.kB, 87287),
+        forcefield=lambda: lj_forcefield(1.0, 1.0, 2.5, "truncated"),
+        timestep=0.005,
         # LAMMPS's own benchmark input: a list every 20 steps, unchecked.
         lammps=LammpsInput("lj/cut 2.5", lambda: ["* * 1.0 1.0"], 0.3, "delay 0 every 20 check no"),
-        notes={"reduced units": "eV, angstrom, amu", "cutoff": 2.5, "truncation": truncation},
+        notes={"reduced units": "eV, angstrom, amu", "cutoff": 2.5, "truncation": "truncated"},
     )
 
 
@@ -322,13 +299,12 @@ def argon(
     timestep_fs: float,
     a: float = 5.35,
     truncation: str = "truncated",
-    seed: int = 40,
 ) -> System:
     """Argon, fcc of 4 cells^3 atoms; lattice constant and cutoff in angstrom, first temperature in K."""
     atoms = bulk("Ar", "fcc", a=a, cubic=True).repeat(cells)
     return System(
         name="lj-argon",
-        atoms=with_velocities(atoms, temperature, seed),
+        atoms=with_velocities(atoms, temperature, 40),
         forcefield=lambda: lj_forcefield(ARGON_EPSILON, ARGON_SIGMA, cutoff, truncation),
         timestep=timestep_fs * units.fs,
         lammps=LammpsInput(f"lj/cut {cutoff}", lambda: [f"* * {ARGON_EPSILON} {ARGON_SIGMA}"], skin=1.0),
@@ -336,15 +312,13 @@ def argon(
     )
 
 
-def argon_liquid(
-    cells: int, *, reduced_timestep: float, truncation: str = "truncated", cutoff: float = 8.5
-) -> System:
+def argon_liquid(cells: int, *, reduced_timestep: float, truncation: str = "truncated") -> System:
     """The melt's state point as argon: reduced density 0.8442, first temperature 1.44 epsilon/k."""
     argon_time = (39.948 * ARGON_SIGMA**2 / ARGON_EPSILON) ** 0.5
     return argon(
         cells,
         MELT_TEMPERATURE * ARGON_EPSILON / units.kB,
-        cutoff=cutoff,
+        cutoff=8.5,
         timestep_fs=reduced_timestep * argon_time / units.fs,
         a=fcc_cell(MELT_DENSITY) * ARGON_SIGMA,
         truncation=truncation,
