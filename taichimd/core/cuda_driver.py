@@ -93,14 +93,16 @@ def copy(target: int, source: int, size: int, on_device: int, to_host: bool) -> 
     """Copy bytes between addresses of host and device, of which `on_device` is one; whether it was done.
 
     Waits for the device first. Other threads run meanwhile; the runtime's own wait keeps Python's lock.
+    Memory of a pool belongs to no context: it is copied in that of the calling thread.
     """
     driver, context, before = _driver(), ctypes.c_void_p(0), ctypes.c_void_p(0)
     address, length = ctypes.c_uint64, ctypes.c_size_t(size)
     if driver.cuPointerGetAttribute(ctypes.byref(context), CONTEXT_OF_POINTER, address(on_device)):
         return False
-    if driver.cuCtxPushCurrent_v2(context):
+    if context.value is not None and driver.cuCtxPushCurrent_v2(context):
         return False
     function = driver.cuMemcpyDtoH_v2 if to_host else driver.cuMemcpyHtoD_v2
     failed = driver.cuCtxSynchronize() or function(address(target), address(source), length)
-    driver.cuCtxPopCurrent_v2(ctypes.byref(before))
+    if context.value is not None:
+        driver.cuCtxPopCurrent_v2(ctypes.byref(before))
     return not failed
