@@ -85,9 +85,14 @@ _made: list[Path] = []
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder and its parents; `remove_empty_folders` takes them away again if nothing came there."""
+    """Make a folder and its parents; `remove_empty_folders` takes them away again if nothing came there.
+
+    Raises:
+        OutputError: it cannot be made.
+    """
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
-    path.mkdir(parents=True, exist_ok=True)
+    with writing(path):
+        path.mkdir(parents=True, exist_ok=True)
     _made.extend(missing)
 
 

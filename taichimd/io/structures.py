@@ -140,6 +140,10 @@ def _in_folder(path: Path, frame: int | None) -> Path:
         return there[0]
     if frame is not None:
         raise StructureError(f"folder {path} has no trajectory, so there is no frame {frame} to start from")
+    if not (path / "metadata.json").exists():  # of a trajectory of ASE that is a folder
+        raise StructureError(
+            f"folder {path} has no checkpoint.npz; expected a structure file, or the folder of a run"
+        )
     return path
 
 
@@ -203,6 +207,8 @@ def reason_of(error: Exception, path: Path) -> str:
         r"Expected xyz header but got: invalid literal for int\(\) with base 10: '(.*?)(\\n)?'$", text
     ):
         return f"{found[1]!r} is not the number of atoms"
+    if "inhomogeneous shape" in text:
+        return "its lines have different numbers of values"
     if found := re.fullmatch(r"could not convert string to float: '(.*)'", text):
         word = found[1]
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()

@@ -86,7 +86,9 @@ class MCSettings(Settings):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.moves_volume and self.pressure != 0.0:
-            raise mistake(f"pressure = {self.pressure:g}: the ensemble nvt has none; expected ensemble = npt")
+            raise mistake(
+                f"pressure = {self.pressure:g}: the ensemble nvt has no pressure; expected ensemble = npt"
+            )
 
     @property
     def moves_volume(self) -> bool:

@@ -294,7 +294,10 @@ def of_tables(option: str, tables: Any, where: str) -> list[str]:
     each = tables.items() if isinstance(tables, Mapping) else [("", table) for table in tables]
     for name, table in each:
         if not isinstance(table, Mapping):
-            raise mistake(f"{where}: [{option}] has the key {name!r}; expected tables such as [{option}.hot]")
+            raise mistake(
+                f"{where}: [{option}] has the key {name!r}; expected a table such as [{option}.hot], or "
+                f"[[{option}]]"
+            )
         own = dict(table)
         group = str(own.pop("group", name if acts.needs_group else ""))
         kind = [str(own.pop(acts.kind_key))] if acts.kind_key in own else []

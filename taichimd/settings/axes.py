@@ -12,14 +12,17 @@ def values_of(option: str, text: str) -> list[Any]:
     """Values of a setting from a text with commas between them.
 
     Raises:
-        SettingsError: an unknown setting, or a value that is wrong.
+        SettingsError: an unknown setting, or a value that is wrong or given twice.
     """
     if option not in SETTINGS:
         raise mistake(f"{option!r} is not a setting of a run; {hint(option, SETTINGS, 'settings')}")
     one = SETTINGS[option]
     if not text:
         return []
-    return [one.read(_converted(part.strip(), one.values.option)) for part in text.split(",")]
+    found = [one.read(_converted(part.strip(), one.values.option)) for part in text.split(",")]
+    if any(value in found[:k] for k, value in enumerate(found)):
+        raise mistake(f"{option} = {text!r}: expected each value once; --replicas or --seeds repeat a run")
+    return found
 
 
 def _converted(text: str, kind: Any) -> Any:

@@ -41,7 +41,10 @@ def certificate_page(certificates: Sequence[Certificate], record: Mapping[str, A
         parts.append(_overview(certificates))
     for number, one in enumerate(certificates):
         parts.append(_of_one(one, number))
-    parts += [section("Machine and versions", _machine(record)), section("To repeat it", *_commands(record))]
+    parts += [
+        section("Machine and versions", _machine(record)),
+        section("Commands that repeat this validation", *_commands(record)),
+    ]
     return document(title, *parts)
 
 

@@ -111,7 +111,7 @@ def test_a_mistake_ends_in_one_line_before_anything_runs(more, words):
 
 def test_a_table_without_a_name_is_refused():
     Path("job.toml").write_text(TABLES.replace("[bath.hot]", "[bath]"))
-    with pytest.raises(SettingsError, match=r"expected tables such as \[bath.hot\]"):
+    with pytest.raises(SettingsError, match=r"expected a table such as \[bath.hot\]"):
         prepare_job({}, Path("job.toml"))
 
 

@@ -14,6 +14,11 @@ def folder(tmp_path, monkeypatch):
     write("au.extxyz", bulk("Au", cubic=True))
     (tmp_path / "text.xyz").write_text("hello\nworld\n")
     (tmp_path / "table.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "kappa.out").write_text("1.0 2.0 0.1 0.2 5.0\n")
+    (tmp_path / "POSCAR").write_text("Si\n1.0\n5 0 0\n0 5 0\n")
+    (tmp_path / "empty").mkdir()
+    job = 'structure = "si.extxyz"\npotential = "Si.sw"\nsteps = 9\n'
+    (tmp_path / "insert.toml").write_text(f'{job}[insert]\nmolecule = "Ar"\n')
     return tmp_path
 
 
@@ -48,6 +53,25 @@ def folder(tmp_path, monkeypatch):
             "run si.extxyz --potential Si.sw --steps 9 --bath Si:langevin",
             "there is no group 'Si' (character 1); write species Si",
         ),
+        ("validate Si.sw --output text.xyz", "cannot write text.xyz: a file is in the way of the folder"),
+        ("convert kappa.out --output text.xyz", "cannot write text.xyz: a file is in the way of the folder"),
+        (
+            "run empty --potential Si.sw --steps 9",
+            "folder empty has no checkpoint.npz; expected a structure file",
+        ),
+        ("run POSCAR --potential Si.sw --steps 9", "its lines have different numbers of values"),
+        (
+            "run insert.toml",
+            "[insert] has the key 'molecule'; expected a table such as [insert.hot], or [[insert]]",
+        ),
+        (
+            "run si.extxyz --temperature 300,300 --potential Si.sw --steps 9",
+            "temperature = '300,300': expected each value once; --replicas or --seeds repeat a run",
+        ),
+        (
+            "run si.extxyz --potential Si.sw --steps 9 --wall room=z>-1,style=lj93",
+            "epsilon is missing: Wall expects a number above 0 (eV)",
+        ),
         (
             "run si.extxyz --potential Si.sw --steps 9 --insert molecule=Ar",
             "error: insert: every is missing;",
@@ -55,10 +79,14 @@ def folder(tmp_path, monkeypatch):
     ],
 )
 def test_a_wrong_command_ends_in_one_line_and_writes_nothing(call, folder, line, message):
-    before = {path: path.read_bytes() for path in folder.rglob("*")}
+    before = contents(folder)
     code, out, err = call(line)
     assert (code, out) == (2, "")
     assert err.startswith("error: ")
     assert err.count("\n") == 1
     assert message in err
-    assert {path: path.read_bytes() for path in folder.rglob("*")} == before
+    assert contents(folder) == before
+
+
+def contents(folder):
+    return {path: path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}

@@ -54,7 +54,7 @@ def structure(charges=False):
         (lambda: Wall("z > 0", "soft"), "expected one of reflect, harmonic, lj93, lj126"),
         (
             lambda: Wall("z > 0", "lj93", epsilon=1.0, sigma=3.0),
-            "cutoff = None: Wall expects a number above 0",
+            "cutoff is missing: Wall expects a number above 0",
         ),
         (lambda: Indenter("cube", (0, 0, 0)), "expected one of sphere, cylinder, plane"),
         (lambda: Move((1, 2)), "Move expects three numbers"),

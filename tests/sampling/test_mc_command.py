@@ -165,7 +165,10 @@ def test_a_signal_stops_with_a_checkpoint(call, monkeypatch, number, code):
         ("--sweeps 0", "sweeps = 0: expected a whole number above 0"),
         ("--equilibration -1 --sweeps 1", "equilibration = -1: expected a whole number, 0 or more (sweeps)"),
         ("", "the length of the run is not given: expected --sweeps N"),
-        ("--sweeps 1 --pressure 1", "pressure = 1: the ensemble nvt has none; expected ensemble = npt"),
+        (
+            "--sweeps 1 --pressure 1",
+            "pressure = 1: the ensemble nvt has no pressure; expected ensemble = npt",
+        ),
         ("--sweeps 1 --ensemble nve", "ensemble = 'nve': expected nvt or npt"),
         ("--sweeps 1 --moves two", "moves = 'two': expected"),
         ("--sweeps 1 --move 0", "move = 0.0: expected a number above 0 (Å)"),

@@ -117,7 +117,8 @@ class Drive:
         value = getattr(self, key)
         if not is_number(value) or (least is not None and not value > least):
             above = "" if least is None else f" above {least:g}"
-            raise SettingsError(f"{key} = {value!r}: {type(self).__name__} expects a number{above} ({unit})")
+            given = f"{key} is missing" if value is None else f"{key} = {value!r}"
+            raise SettingsError(f"{given}: {type(self).__name__} expects a number{above} ({unit})")
 
     def _vector(self, key: str, unit: str) -> None:
         """Raise if an argument is not three finite numbers."""
