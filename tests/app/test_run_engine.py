@@ -1,6 +1,8 @@
 """The main job on the real engine: what the fake one cannot show."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import ase.io
@@ -47,6 +49,49 @@ def test_restart_is_bit_for_bit(call):
     assert straight.velocities.tobytes() == cut.velocities.tobytes()
     for name in ("trajectory.extxyz", "thermo.csv"):
         assert open(f"straight/{name}", "rb").read() == open(f"cut/{name}", "rb").read()
+
+
+KILLED = """
+import os, sys
+from taichimd.cli.app import main
+from taichimd.program.recorder import RowRoom
+from taichimd.io.checkpoint import write_checkpoint
+import taichimd.app.checkpoint_keeper as keeper
+
+queue, saved = RowRoom.queue, []
+
+
+def killed(room, row):
+    if saved and row > 1:
+        os._exit(9)
+    queue(room, row)
+
+
+def noted(path, checkpoint):
+    write_checkpoint(path, checkpoint)
+    if checkpoint.step:
+        saved.append(checkpoint.step)
+
+
+RowRoom.queue, keeper.write_checkpoint = killed, noted
+main(sys.argv[1:])
+"""
+
+
+def test_a_run_that_was_killed_while_rows_were_queued_is_restarted_bit_for_bit(call):
+    """The kill comes between rows, after a checkpoint, while the device is ahead of the host's table."""
+    run = "run si.extxyz --potential Si.sw --temperature 1500 --every 3 --frames-every 200 --frames netcdf "
+    assert call(run + "--steps 6000 --output straight")[0] == 0
+    cut = run + "--steps 6000 --output cut --checkpoint-interval 0.01"
+    assert subprocess.run([sys.executable, "-c", KILLED, *cut.split()], capture_output=True).returncode == 9
+    at = read_checkpoint("cut/checkpoint.npz").step
+    assert 0 < at < 6000
+    assert call(f"run --restart cut/checkpoint.npz --steps {6000 - at}")[0] == 0
+    straight, cut = (read_checkpoint(f"{name}/checkpoint.npz") for name in ("straight", "cut"))
+    assert straight.positions.tobytes() == cut.positions.tobytes()
+    assert straight.velocities.tobytes() == cut.velocities.tobytes()
+    for name in ("trajectory.nc", "thermo.csv"):
+        assert Path("straight", name).read_bytes() == Path("cut", name).read_bytes()
 
 
 def test_frames_have_what_each_atom_has_on_demand(call):
