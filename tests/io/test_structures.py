@@ -113,7 +113,7 @@ def test_a_line_without_three_numbers_is_told_in_words(tmp_path, name, text, tol
 
 
 def test_folder_instead_of_a_file(tmp_path):
-    with pytest.raises(StructureError, match="cannot be read"):
+    with pytest.raises(StructureError, match=r"has no checkpoint\.npz; expected a structure file"):
         read_structure(tmp_path)
 
 
