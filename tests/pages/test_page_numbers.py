@@ -397,6 +397,17 @@ def test_embedded_atoms_and_edip_are_as_the_result_says():
     ]
 
 
+def test_variants_of_tersoff_are_as_the_result_says():
+    rows = rows_between("docs/forcefields/tersoff_variants.md", "## Speed", "Conclusion: the variants")
+    found = of("benchmarks_tersoff_variants_h200", "results")
+    times = [1000 * one["ms_per_step"]["taichimd"] for one in found]
+    first = {one["atoms"]: t for one, t in zip(found, times, strict=True) if one["case"] == "tersoff-si"}
+    expected: dict[str, list[str]] = {}
+    for one, t in zip(found, times, strict=True):
+        expected.setdefault(one["case"], []).extend([f"{t:.1f}", f"{t / first[one['atoms']]:.2f}"])
+    assert [cells[1:] for cells in list(rows)[1:]] == list(expected.values())
+
+
 @pytest.mark.parametrize("row", of("mc_averages", "results"))
 def test_averages_of_monte_carlo_are_those_of_the_result(row):
     found = of("mc_averages", "results", row)
