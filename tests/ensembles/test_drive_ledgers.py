@@ -71,9 +71,9 @@ def same(one, other):
 BATHS = [Langevin(90.0, on=range(9, 20)), Source(-0.05, on=range(84, 108))]
 
 
-@pytest.mark.parametrize("baths", [[], pytest.param(BATHS, marks=pytest.mark.long)], ids=["nve", "baths"])
-def test_pieces_restart_and_a_batch_have_the_same_bits(baths, tmp_path):
-    atoms, acting, how = solid(pbc=[True, True, False]), [*DRIVEN, *baths], {"timestep": 4.0}
+@pytest.mark.long
+def test_pieces_restart_and_a_batch_have_the_same_bits(tmp_path):
+    atoms, acting, how = solid(pbc=[True, True, False]), [*DRIVEN, *BATHS], {"timestep": 4.0}
     whole = started(acting, atoms, **how)
     whole.run(60)
     pieces = started(acting, atoms, **how)
@@ -86,7 +86,7 @@ def test_pieces_restart_and_a_batch_have_the_same_bits(baths, tmp_path):
     same(whole, pieces)
     again.run(23)
     same(whole, again)
-    both = [acting, [*DRIVEN[3:5], *baths]]
+    both = [acting, [*DRIVEN[3:5], *BATHS]]
     batch = Simulation([atoms, atoms], SMOOTH, backend="cpu", acting=both, **how)
     batch.run(60)
     same(whole, batch[0])

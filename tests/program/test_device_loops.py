@@ -137,6 +137,7 @@ def test_forced_builds_are_counted_and_teach_nothing():
     assert same(engine, free)
 
 
+@pytest.mark.long
 def test_a_cell_whose_bins_became_too_narrow_goes_back_to_the_host():
     """Under 3 GPa argon shrinks by more than bins have to spare."""
     engine = argon(BerendsenNPT(50.0, pressure=3.0, bulk_modulus=20.0, pressure_coupling_time=200.0))
