@@ -86,14 +86,13 @@ class SideFunctions:
     """Device functions of entries, and those that fill `Sides`.
 
     Attributes:
-        at: place of a slot. is_own: whether a pair belongs to the first atom.
+        at: place of a slot.
         opposite: place of the entry seen from the other atom.
         sort: does all for an atom, on a CPU.
         collect, rank: do it for a GPU, in turn; all threads of `threads_of_search` call `collect`.
     """
 
     at: DeviceFunction
-    is_own: DeviceFunction
     opposite: DeviceFunction
     sort: DeviceFunction
     collect: DeviceFunction
@@ -236,4 +235,4 @@ def side_functions(function: TripletFunction, backend: str) -> SideFunctions:
             if g.sides.turn[place] >= 0:
                 g.sides.pairs[g.sides.first[i] + g.sides.turn[place]] = there
 
-    return SideFunctions(at, is_own, opposite, sort, collect, rank)
+    return SideFunctions(at, opposite, sort, collect, rank)

@@ -96,7 +96,7 @@ class _Across:
         variant = device.variant.outside_steps
         for k in range(len(variant.groups)):
             triples, nu, limits = self._triples.get(k, (None, self.work, Limits(0.0, 0.0)))
-            add = across_kernel(variant, k, None if triples is None else triples.function, len(self._triples))
+            add = across_kernel(variant, k, None if triples is None else triples.function)
             device.call(add, device.system(), self._side, self.work, nu, limits, int(k == 0))
 
 
@@ -115,14 +115,13 @@ def _triples_of(systems: Systems) -> dict[int, tuple[Triples, Any, Limits]]:
 
 
 @cache
-def across_kernel(variant: Variant, k: int, triple: Any, n_triples: int) -> Any:
+def across_kernel(variant: Variant, k: int, triple: Any) -> Any:
     """Kernel `(system, side, work, nu, limits, begins)`: adds what group k does across the interface.
 
     Args:
         variant: outside of steps.
         k: number of the group.
         triple: of a sum over triples, its function.
-        n_triples: how many such groups there are.
     """
     group, views = variant.groups[k], compiled_groups(variant).views
     its = tuple(one.arguments for one in variant.groups)
