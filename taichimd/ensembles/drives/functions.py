@@ -93,10 +93,12 @@ def drive_functions(kinds: DriveKinds, real: Any, by_slot: bool) -> DriveFunctio
     @in_double
     def meets_wall(x, time, d: ti.template()):
         """Whether x is within the cutoff of a wall, or behind one. Reads nothing of the atom."""
-        found = 0
-        for row in range(rows_of(d)):
+        found, row = 0, 0
+        # The compiler would unroll a loop without a second way out, which takes registers of all atoms.
+        while row < rows_of(d) and found == 0:
             if of_energy.distance(row, x, time, d) < d.values[of_energy.at(row, of.CUTOFF)]:
                 found = 1
+            row += 1
         return found
 
     @ti.func
@@ -278,18 +280,18 @@ def drive_functions(kinds: DriveKinds, real: Any, by_slot: bool) -> DriveFunctio
     @in_double
     def placed(i, n, x, step, atoms: ti.template(), d: ti.template()):
         """Where the drift to a step ends: before a wall that reflects, or where a group has moved to."""
-        where = x
-        again = 1
-        for _ in range(BOUNCES):
-            if again == 1:
+        where, time, again = x, time_of(step, d), 1
+        if ti.static(not (has_moves or kinds.batch)):
+            again = meets_wall(ti.cast(x, ti.f64), time, d)
+        # What a loop reads is read before the loop, hence a branch around it.
+        if again == 1:
+            atom, bounces, energy = atoms.ident[i], 0, 0.0
+            if ti.static(of.REFLECT in kinds.kinds):
+                energy = kinetic_energy(atoms.vel[i], atoms.inverse_mass[i])
+            while again == 1 and bounces < BOUNCES:
+                left, row = members(atom, d), first_of(atom, d)
                 again = 0
-                left, row, time = ti.cast(1, ti.i64), 0, time_of(step, d)
-                if ti.static(not (has_moves or kinds.batch)):
-                    left = ti.cast(meets_wall(ti.cast(where, ti.f64), time, d), ti.i64)
-                atom, inverse_mass = 0, ti.cast(0.0, real)
-                if left != 0:
-                    atom, inverse_mass = atoms.ident[i], atoms.inverse_mass[i]
-                    left, row = members(atom, d), first_of(atom, d)
+                bounces += 1
                 while left != 0:
                     if left & 1 == 1:
                         kind = kind_of(row, d)
@@ -305,16 +307,14 @@ def drive_functions(kinds: DriveKinds, real: Any, by_slot: bool) -> DriveFunctio
                                 behind = of_energy.distance(row, ti.cast(where, ti.f64), time, d)
                                 if behind < 0.0:
                                     again = 1
+                                    where = ti.cast(ti.cast(where, ti.f64) - 2.0 * behind * normal, real)
                                     old = ti.cast(atoms.vel[i], ti.f64)
                                     jump = -2.0 * (normal.dot(old) - place_of(row, time, d)[1])
-                                    new = ti.cast(old + jump * normal, real)
-                                    where = ti.cast(ti.cast(where, ti.f64) - 2.0 * behind * normal, real)
-                                    gained = kinetic_energy(new, inverse_mass) - kinetic_energy(
-                                        atoms.vel[i], inverse_mass
-                                    )
-                                    atoms.vel[i] = new
-                                    count(i, n, row, of.WORK, gained, d)
-                                    count(i, n, row, of.IMPULSE, jump * mass_of(inverse_mass), d)
+                                    atoms.vel[i] = ti.cast(old + jump * normal, real)
+                                    now = kinetic_energy(atoms.vel[i], atoms.inverse_mass[i])
+                                    count(i, n, row, of.WORK, now - energy, d)
+                                    count(i, n, row, of.IMPULSE, jump * mass_of(atoms.inverse_mass[i]), d)
+                                    energy = now
                     left >>= 1
                     row += 1
         return where

@@ -54,6 +54,9 @@ def drift_function(
             if deforming == 1:
                 change, move = box.drifted(i, s.atoms.pos[i], move, s.cells)
         x = s.atoms.pos[i] + change
+        if not move.dot(move) <= s.reach.most_step2:
+            ti.atomic_min(s.control[Control.blown], s.atoms.ident[i])
+            s.control[frozen] = 1
         if ti.static(kinds.places):
             x = drives.placed(i, n, x, s.bath.ledger[OPENS] + ahead + 1, s.atoms, s.drives)
         there[i] = x
@@ -65,9 +68,6 @@ def drift_function(
             if breaks == 1:
                 s.control[outdated] = 1
                 s.control[frozen] = 1
-        if not move.dot(move) <= s.reach.most_step2:
-            ti.atomic_min(s.control[Control.blown], s.atoms.ident[i])
-            s.control[frozen] = 1
 
     return drift
 

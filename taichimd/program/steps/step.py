@@ -157,25 +157,39 @@ def one_step(
                     drives.settle(row, s.bath.ledger[OPENS] + ahead, True, True, True, s.drives)
 
     @ti.func
-    def pulling(i, s: ti.template()):
-        """Bits of the drives that pull atom i, read before its force is summed: the latencies overlap."""
-        bits = ti.cast(0, ti.i64)
-        if ti.static(kinds.pulls and not kinds.by_place):
-            bits = drives.members(s.atoms.ident[i], s.drives)
-        return bits
+    def pull(i, bits, at, ahead, s: ti.template()):
+        """Force of drives on atom i. If the atom is where no energy is defined, the step is the last one."""
+        pulled = drives.pull(i, bits, s.bath.ledger[OPENS] + ahead, s.atoms, s.drives)
+        if ti.static(kinds.fails):
+            if pulled[3] > 0.0:
+                ti.atomic_min(s.control[Control.blown], SPENT)
+                s.control[at + 1] = 1
+        return ti.Vector([ti.cast(pulled[a], variant.real) for a in ti.static(range(3))])
 
     @ti.func
-    def close_with(of_potential, bits, i, at, ahead, s: ti.template(), there: ti.template()):
-        """Half kick with the force on atom i, and what of the step is then still to do."""
+    def before_sum(i, at, ahead, s: ti.template()):
+        """The force of walls on atom i, or bits of other drives, whose latencies then overlap with the sum.
+
+        Beside the sum of forces, walls would take more registers.
+        """
+        if ti.static(kinds.by_place):
+            return pull(i, 0, at, ahead, s)
+        elif ti.static(kinds.pulls):
+            return drives.members(s.atoms.ident[i], s.drives)
+        else:
+            return 0
+
+    @ti.func
+    def close_with(of_potential, early, i, at, ahead, s: ti.template(), there: ti.template()):
+        """Half kick with the force on atom i, and what of the step is then still to do.
+
+        `early` is what `before_sum` has found.
+        """
         f = of_potential
-        if ti.static(kinds.pulls):
-            pulled = drives.pull(i, bits, s.bath.ledger[OPENS] + ahead, s.atoms, s.drives)
-            for a in ti.static(range(3)):
-                f[a] += ti.cast(pulled[a], variant.real)
-            if ti.static(kinds.fails):
-                if pulled[3] > 0.0:
-                    ti.atomic_min(s.control[Control.blown], SPENT)
-                    s.control[at + 1] = 1
+        if ti.static(kinds.by_place):
+            f += early
+        elif ti.static(kinds.pulls):
+            f += pull(i, early, at, ahead, s)
         if ti.static(kinds.works):
             drives.work(
                 i, s.n, s.atoms.ident[i], s.atoms.pos[i], f, s.atoms.inverse_mass[i],
@@ -208,10 +222,10 @@ def one_step(
         settle_centres(at, ahead, s)
         for i in range(s.n):
             if s.control[at] == 0:
-                bits, f = pulling(i, s), outputs[0].force[i]
+                early, f = before_sum(i, at, ahead, s), outputs[0].force[i]
                 for k in ti.static(range(1, number)):
                     f += outputs[k].force[i]
-                close_with(f, bits, i, at, ahead, s, s.atoms.pos)
+                close_with(f, early, i, at, ahead, s, s.atoms.pos)
             if ti.static(how.counts_with_kick):
                 count_step(i, s, at, ahead)
         if ti.static(how.acts):
@@ -226,7 +240,7 @@ def one_step(
             does = i < s.n and s.control[at] == 0
             f = forces[0].force_of(thread, does, s.n, g.near.width, s.shift_bits, g.near, g.kept.pair_table)
             if does and thread % lanes == 0:
-                close_with(f, pulling(i, s), i, at, ahead, s, there)
+                close_with(f, before_sum(i, at, ahead, s), i, at, ahead, s, there)
             if ti.static(how.counts_with_kick):
                 count_step(thread, s, at, ahead)
 
@@ -243,7 +257,7 @@ def one_step(
                 does = i < s.n and s.control[at] == 0
                 f = forces[0].gathered_together(thread, does, g)
                 if does and thread % lanes == 0:
-                    close_with(f, pulling(i, s), i, at, ahead, s, there)
+                    close_with(f, before_sum(i, at, ahead, s), i, at, ahead, s, there)
                 if ti.static(how.counts_with_kick):
                     count_step(thread, s, at, ahead)
         else:
@@ -256,7 +270,7 @@ def one_step(
             ti.loop_config(serialize=True)
         for i in range(s.n):
             if s.control[at] == 0:
-                bits, f = pulling(i, s), vec(0.0)
+                early, f = before_sum(i, at, ahead, s), vec(0.0)
                 if ti.static(not many_body):
                     f = s.atoms.force[i]
                 else:
@@ -266,7 +280,7 @@ def one_step(
                         f += thermostat.drive(i, w, s.bath)
                     elif ti.static(with_virial):
                         thermostat.add_virial(i, s.n, w, s.bath)
-                close_with(f, bits, i, at, ahead, s, there)
+                close_with(f, early, i, at, ahead, s, there)
             if ti.static(how.counts_with_kick):
                 count_step(i, s, at, ahead)
 
