@@ -6,7 +6,7 @@ the row that they are compiled for. `verlet` says how steps follow each other.
 
 from dataclasses import dataclass
 
-from taichimd.core.runtime import DeviceFunction, ti
+from taichimd.core.runtime import DeviceFunction, fills_device, ti
 from taichimd.ensembles.groups.layout import SPENT
 from taichimd.ensembles.held import without_held
 from taichimd.ensembles.thermostats.layout import OPENS
@@ -134,6 +134,7 @@ def one_step(
     want = program.tally if how.acts or not coupling.moves_cell else FORCE
     with_virial, to_the_end, few = want != FORCE, variant.to_the_end, variant.few
     drives, kinds = program.drives, coupling.drives
+    walls_first = kinds.by_place and fills_device(variant.blocks)
 
     @ti.func
     def count_step(i, s: ti.template(), at, ahead):
@@ -170,14 +171,15 @@ def one_step(
     def before_sum(i, at, ahead, s: ti.template()):
         """The force of walls on atom i, or bits of other drives, whose latencies then overlap with the sum.
 
-        Beside the sum of forces, walls would take more registers.
+        Beside the sum of forces walls take more registers, hence the order on a full device. With few atoms
+        the other order is faster.
         """
-        if ti.static(kinds.by_place):
+        if ti.static(walls_first):
             return pull(i, 0, at, ahead, s)
-        elif ti.static(kinds.pulls):
+        elif ti.static(kinds.pulls and not kinds.by_place):
             return drives.members(s.atoms.ident[i], s.drives)
         else:
-            return 0
+            return ti.cast(0, ti.i64)
 
     @ti.func
     def close_with(of_potential, early, i, at, ahead, s: ti.template(), there: ti.template()):
@@ -186,7 +188,7 @@ def one_step(
         `early` is what `before_sum` has found.
         """
         f = of_potential
-        if ti.static(kinds.by_place):
+        if ti.static(walls_first):
             f += early
         elif ti.static(kinds.pulls):
             f += pull(i, early, at, ahead, s)
