@@ -24,10 +24,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.interpolate import CubicSpline
 
 from taichimd.core.errors import ParameterFileError
 from taichimd.core.printable import counted
@@ -40,6 +39,9 @@ from taichimd.forcefields.formats.text import (
     shorten,
     word_lines,
 )
+
+if TYPE_CHECKING:
+    from scipy.interpolate import CubicSpline
 
 _FIRST = re.compile(r"#F\s+([0-9]+)\s+([0-9]+)\s*")
 NATURAL = 0.99e30
@@ -64,9 +66,9 @@ class PotfitFile:
     path: Path
     header: Header
     elements: tuple[str, ...]
-    phi: dict[tuple[str, str], CubicSpline]
-    density: dict[str, CubicSpline]
-    embedding: dict[str, CubicSpline]
+    phi: dict[tuple[str, str], "CubicSpline"]
+    density: dict[str, "CubicSpline"]
+    embedding: dict[str, "CubicSpline"]
 
 
 def is_potfit(lines: Sequence[str]) -> bool:
@@ -199,5 +201,7 @@ def _points(body: Iterator[list[Word]], words: list[Word], name: str, path: Path
     return x, y
 
 
-def _spline(x: Any, y: Any, gradients: Sequence[float]) -> CubicSpline:
+def _spline(x: Any, y: Any, gradients: Sequence[float]) -> "CubicSpline":
+    from scipy.interpolate import CubicSpline  # a run without such a file does not load it
+
     return CubicSpline(x, y, bc_type=[(2, 0.0) if one > NATURAL else (1, one) for one in gradients])
