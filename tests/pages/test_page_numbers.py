@@ -275,7 +275,12 @@ NUMBERS = [
         "| Tersoff |",
         lambda: f"{started('tersoff', 'cold')}; again {started('tersoff', 'warm')}",
     ),
-    ("docs/howto/gpu.md", "| pairs | 8", lambda: f"{started('lj', 'cold')}; again {started('lj', 'warm')}"),
+    (
+        "docs/howto/gpu.md",
+        "| Tersoff with a barostat",
+        lambda: f"{started('tersoff npt-scr', 'cold')}; again {started('tersoff npt-scr', 'warm')}",
+    ),
+    ("docs/howto/gpu.md", "| pairs | 9", lambda: f"{started('lj', 'cold')}; again {started('lj', 'warm')}"),
     (PHONONS, "| Stillinger-Weber", lambda: phonon("Stillinger-Weber", "gamma_THz")),
     (PHONONS, "| Tersoff 1988", lambda: phonon("Tersoff 1988", "ta_x_THz")),
     (PHONONS, "| Tersoff 1988", lambda: phonon("Tersoff 1988", "lo_x_THz")),
@@ -340,6 +345,29 @@ def drive_rows():
 def test_the_page_of_drives_has_the_numbers_of_the_result():
     shown = rows_between("docs/ensembles/drives.md", "## Evidence", "## What is refused")
     assert list(shown)[1:] == drive_rows()
+
+
+def test_charge_models_on_a_gpu_have_the_times_of_the_result():
+    page = "docs/decisions/032-acks2-preconditioner.md"
+    _, *rows = rows_between(page, "Measured on an H200 (`reactive_charges_h200", "Conclusion: ACKS2 takes")
+    assert len(rows) == 2
+    for atoms, *shown in rows:
+        found = of("reactive_charges_h200", "charges", atoms.replace(",", ""))
+        ratios = [f"{found[model]['over_qeq']:.2f}" for model in ("QEqR", "QTPIE", "ACKS2")]
+        iterations = ", ".join(f"{found[model]['mean_iterations']:.1f}" for model in ("QEq", "ACKS2"))
+        assert shown == [f"{found['QEq']['us_per_step']:.0f}", *ratios, iterations]
+
+
+def test_reaxff_on_a_newer_card_has_the_times_of_the_result():
+    start, end = "Files: `reaxff_speed_h100", "taichimd is 2.4 to"
+    rows = list(rows_between("docs/measurements/speed.md", start, end))[1:]
+    measured = {name: row["ms_per_step"] for name, row in of("reaxff_speed_h200", "results").items()}
+    shown = {
+        f"{system} {atoms}{', paper' if tolerance == '1e-10' else ''}": last
+        for system, atoms, tolerance, *_, last in rows
+        if last
+    }
+    assert shown == {name: f"{ms:.2f}" for name, ms in measured.items()}
 
 
 def test_bands_of_silicon_are_those_of_the_results():
