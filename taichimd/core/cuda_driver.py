@@ -103,6 +103,9 @@ def copy(target: int, source: int, size: int, on_device: int, to_host: bool) -> 
         return False
     function = driver.cuMemcpyDtoH_v2 if to_host else driver.cuMemcpyHtoD_v2
     failed = driver.cuCtxSynchronize() or function(address(target), address(source), length)
+    if not to_host:
+        # The call returns when the values have left the array of the host, before they are on the device.
+        failed = failed or driver.cuCtxSynchronize()
     if context.value is not None:
         driver.cuCtxPopCurrent_v2(ctypes.byref(before))
     return not failed
