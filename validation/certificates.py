@@ -44,10 +44,14 @@ def main() -> int:
     if options.add and out.exists():
         report["certificates"] = common.read_json(out)["certificates"]
     rows, ok = [], True
+
+    def said(title: str) -> None:
+        print(f"{time.monotonic() - begun:6.0f} s: {title}", flush=True)
+
     for name in options.potentials:
         if time.monotonic() - begun > options.seconds:
             break
-        found = validate(name, quick=options.quick)
+        found = validate(name, quick=options.quick, on_check=said)
         print(found, flush=True)
         report["certificates"][name] = {"commit": report["commit"], **short(found.record())}
         common.write_json(out, report)
