@@ -12,15 +12,12 @@ germanium: 84.4 +- 6.3 W/(m K) at 300 K, 47.7 +- 2.9 at 500 K, 4,096 atoms, 50 r
 package's own results, Green-Kubo with the same potential (github.com/brucefan1983/GPUMD at commit 42998139,
 database/thermal_conductivity/germanium/kappa.txt).
 
-silicon: VALUE TO BE VERIFIED. Z. Fan et al., Phys. Rev. B 99, 064308 (2019) and P. C. Howell, J. Chem. Phys.
-137, 224111 (2012), doi:10.1063/1.4767516 (direct method), have Tersoff silicon; their numbers could not be
-read here, so none is compared with. `--published VALUE ERROR` takes one from who has the paper.
+silicon: no number for this potential was found in a source that is open to all, so none is compared with
+(`--published VALUE ERROR` takes one from who has a paper). What abstracts say is on the page of the results:
+P. C. Howell, J. Chem. Phys. 137, 224111 (2012), doi:10.1063/1.4767516, and D. P. Sellan et al., Phys. Rev. B
+81, 214305 (2010), doi:10.1103/PhysRevB.81.214305.
 
-graphene: VALUE TO BE VERIFIED. Z. Fan et al., Phys. Rev. B 95, 144309 (2017) and 99, 064308 (2019) have it;
-their numbers could not be read here either. The samples of a run by GPUMD lie in its repository at commit
-06c8bfa2, examples/04_Carbon_thermal_transport_nemd_and_hnemd/diffusive/kappa.out: HNEMD at 300 K, 24,000
-atoms, 1e-5/A, 10 ns, too long to be read and averaged here; the mean of the sum of columns 3 and 4 is the
-conductivity.
+graphene: `physics.gpumd_heat` averages the samples of a run by GPUMD with the same potential.
 Its potential has lambda1 and lambda2 multiplied by 1.013: all lengths, and with them all periods, are shorter
 by that factor, and a conductivity per 3.35 A of thickness is larger by it.
 """
@@ -77,7 +74,7 @@ class Material:
     cells: int
     timestep: float
     published: dict[float, list[float]] = field(default_factory=dict)
-    source: str = "value to be verified: see the driver's docstring"
+    source: str = "none: see the docstring of the driver"
     thickness: float | None = None
     usual: dict[str, Any] = field(default_factory=dict)
     tried: tuple[float, float] = (0.998, 1.003)
