@@ -25,6 +25,7 @@ from taichimd.forcefields.load import load_forcefield
 from taichimd.lammps.reference import lammps_evaluate
 from taichimd.program.check import check_forcefield
 from taichimd.program.engine import Engine
+from tests.program.test_heat_current import assert_current_is_slope, thermal_cluster
 from tests.support.eam_files import COPPER, NICKEL, Layout, funcfl
 
 pytestmark = pytest.mark.once
@@ -107,16 +108,9 @@ def test_derivatives_and_ends(style, tmp_path):
 
 @pytest.mark.long
 def test_the_heat_current_is_the_slope_of_the_energy_moment(tmp_path):
-    """And the heat flow between two sets of atoms is the energy that one of them loses."""
-    from tests.program.test_heat_current import moment_slope, thermal_cluster
-
     forcefield = written("eam/fs", tmp_path)[0]
-    atoms = thermal_cluster(forcefield, n_side=2)
-    engine = Engine(atoms, forcefield, backend="cpu")
-    slope, current, lost, between = moment_slope(engine, atoms.get_masses())
-    assert between == pytest.approx(lost, rel=1e-6)
     # The difference steps over points of the tables, where second derivatives jump.
-    np.testing.assert_allclose(current.total, slope, rtol=0, atol=1e-5 * np.abs(slope).max())
+    assert_current_is_slope(forcefield, thermal_cluster(forcefield, n_side=2), error=1e-5)
 
 
 def test_a_run_counts_densities_beyond_the_table(tmp_path):

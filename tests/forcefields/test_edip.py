@@ -13,7 +13,7 @@ from taichimd.forcefields.load import load_forcefield
 from taichimd.lammps.reference import lammps_evaluate
 from taichimd.program.check import check_forcefield
 from taichimd.program.engine import Engine
-from tests.program.test_heat_current import moment_slope
+from tests.program.test_heat_current import assert_current_is_slope
 
 pytestmark = pytest.mark.once
 
@@ -61,14 +61,9 @@ def test_every_column_agrees_with_lammps(elements, tmp_path):
 
 
 def test_the_heat_current_is_the_slope_of_the_energy_moment(tmp_path):
-    """And the heat flow between two sets of atoms is the energy that one of them loses."""
-    forcefield = load_forcefield(str(edip_file(tmp_path)))
     atoms = alloy(repeat=(1, 1, 1))
     atoms.pbc = False
-    engine = Engine(atoms, forcefield, backend="cpu")
-    slope, current, lost, between = moment_slope(engine, atoms.get_masses())
-    assert between == pytest.approx(lost, rel=1e-6)
-    np.testing.assert_allclose(current.total, slope, rtol=0, atol=1e-6 * np.abs(slope).max())
+    assert_current_is_slope(load_forcefield(str(edip_file(tmp_path))), atoms)
 
 
 @pytest.mark.long

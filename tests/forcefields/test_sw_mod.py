@@ -5,11 +5,13 @@ import pytest
 from ase import Atoms
 from ase.build import make_supercell
 
+from taichimd import testing
 from taichimd.forcefields.load import load_forcefield
 from taichimd.forcefields.sw_mod import StillingerWeberMod
 from taichimd.lammps.reference import lammps_evaluate
 from taichimd.program.check import check_forcefield
 from taichimd.program.engine import Engine
+from tests.program.test_heat_current import assert_current_is_slope
 
 pytestmark = pytest.mark.once
 ROWS = {
@@ -61,6 +63,35 @@ def test_it_agrees_with_lammps_where_its_forces_are_a_gradient(tmp_path):
         assert (ours.energy != 0.0) == (name != "dimer outside")
         assert ours.energy == pytest.approx(theirs.energy, rel=1e-10, abs=1e-13), name
         np.testing.assert_allclose(ours.forces, theirs.forces, rtol=0, atol=1e-9, err_msg=name)
+
+
+@pytest.mark.lammps
+@pytest.mark.parametrize(("angle", "gradient"), [(87.0, True), (66.0, False), (60.0, True)])
+def test_forces_of_lammps_are_a_gradient_unless_an_angle_is_in_between(angle, gradient, tmp_path):
+    """Differences of the energy decide; at 60 degrees, C is 0."""
+    path = written(tmp_path)
+    style = ("sw/mod", (f"* * {path} {{elements}}",))
+    x, y = 2.4 * np.cos(np.radians(angle)), 2.4 * np.sin(np.radians(angle))
+    atoms = Atoms("Si3", [(0, 0, 0), (2.5, 0, 0), (x, y, 0)])
+    ours = Engine(atoms, load_forcefield(path), backend="cpu").evaluate()
+    theirs, h, energies = lammps_evaluate(atoms, *style), 1e-3, []
+    assert ours.energy == pytest.approx(theirs.energy, rel=1e-12)
+    for k in (-2, -1, 1, 2):
+        moved = atoms.copy()
+        moved.positions[2, 0] += k * h
+        energies.append(lammps_evaluate(moved, *style).energy)
+    force = -np.array([1, -8, 8, -1]) @ energies / (12 * h)
+    assert ours.forces[2, 0] == pytest.approx(force, abs=1e-7)
+    off = abs(theirs.forces[2, 0] - force)
+    assert off < 1e-7 if gradient else off > 0.1
+
+
+@pytest.mark.long
+def test_the_heat_current_is_the_slope_of_the_energy_moment(tmp_path):
+    forcefield = StillingerWeberMod(written(tmp_path), maxdelcs=(0.1, 0.6))
+    cluster = right_angles()["cluster"]
+    cluster.positions += 0.1 * np.random.default_rng(2).standard_normal((16, 3))
+    assert_current_is_slope(forcefield, testing.with_velocities(cluster, 1200.0, seed=1))
 
 
 @pytest.mark.long

@@ -5,11 +5,13 @@ import pytest
 from ase import Atoms
 from ase.build import bulk, make_supercell
 
+from taichimd import testing
 from taichimd.core.errors import ParameterFileError
 from taichimd.forcefields.load import load_forcefield
 from taichimd.lammps.reference import lammps_evaluate
 from taichimd.program.check import check_forcefield
 from taichimd.program.engine import Engine
+from tests.program.test_heat_current import assert_current_is_slope
 
 pytestmark = pytest.mark.once
 
@@ -72,6 +74,14 @@ def test_every_column_agrees_with_lammps(style, tmp_path):
         np.testing.assert_allclose(ours.forces, theirs.forces, rtol=0, atol=1e-10 * largest)
         virial = ours.virials.sum(axis=0)
         np.testing.assert_allclose(0.5 * (virial + virial.T), theirs.virial, rtol=1e-9, atol=1e-8 * largest)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("style", STYLES)
+def test_the_heat_current_is_the_slope_of_the_energy_moment(style, tmp_path):
+    forcefield = load_forcefield(str(written(style, tmp_path)))
+    cluster = structures()[2]
+    assert_current_is_slope(forcefield, testing.with_velocities(cluster, 1200.0, seed=1))
 
 
 @pytest.mark.long

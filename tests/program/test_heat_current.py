@@ -72,6 +72,16 @@ def moment_slope(engine, masses):
     return slope[:3], current, slope[3], between
 
 
+def assert_current_is_slope(forcefield, atoms, error=1e-8):
+    """The heat current of a moving cluster, and the heat flow between two halves of its atoms."""
+    engine = Engine(atoms, forcefield, backend="cpu")
+    slope, current, lost, between = moment_slope(engine, atoms.get_masses())
+    size = np.abs(slope).max()
+    assert min(np.abs(part).max() for part in current) > 0.01 * size
+    assert between == pytest.approx(lost, rel=1e-6)
+    np.testing.assert_allclose(current.total, slope, rtol=0, atol=error * size)
+
+
 BY_TUPLE = ["lj-mixture", "Si.sw", "SiO2_1990.vashishta", "SiC_1989.tersoff"]
 
 
