@@ -7,6 +7,7 @@ springs within a picosecond, so it then runs at about half that temperature, as 
 import importlib.util
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 from ase import Atoms, units
 from ase.build import bulk
+from ase.symbols import string2symbols
 
 from validation.common import use_tests_folder
 
@@ -87,8 +89,8 @@ def lj_forcefield(epsilon: float, sigma: float, cutoff: float, truncation: str) 
     return LennardJones(epsilon=epsilon, sigma=sigma, cutoff=cutoff, truncation=truncation)
 
 
-def shipped_forcefield(name: str) -> Any:
-    """A force field of ours from a shipped file."""
+def shipped_forcefield(name: str | Path) -> Any:
+    """A force field of ours from a shipped file, or from a file of the tests."""
     from taichimd.forcefields.load import load_forcefield
 
     return load_forcefield(name)
@@ -210,16 +212,58 @@ def edip(cells: int) -> System:
     use_tests_folder()
     from edip_files import edip_file
 
-    atoms = bulk("Si", a=4.9, cubic=True).repeat(cells)
-    atoms.symbols[np.random.default_rng(9).permutation(len(atoms))[::2]] = "C"
+    return System("edip", _disordered("SiC", 4.9, cells, 600.0), _of(edip_file), 0.5 * units.fs, NO_LAMMPS)
+
+
+def bond_orders(style: str, cells: int) -> System:
+    """A disordered crystal of silicon and carbon with a variant of Tersoff and the numbers of the tests."""
+    use_tests_folder()
+    from bond_order_files import tersoff_file
+
+    atoms = _disordered("SiC", 5.4 if style == "tersoff/zbl" else 6.4, cells, 600.0)
+    return System(style, atoms, _of(partial(tersoff_file, style)), 0.5 * units.fs, NO_LAMMPS)
+
+
+def sw_mod(cells: int) -> System:
+    """Silicon and carbon on a cubic lattice, whose angles cross the ends that sw/mod gives to its angles."""
+    use_tests_folder()
+    from bond_order_files import sw_mod_file
+
+    def read(file: Path) -> Any:
+        from taichimd.forcefields.sw_mod import StillingerWeberMod
+
+        return StillingerWeberMod(file, maxdelcs=(0.1, 0.6))
+
+    atoms = Atoms("SiC", [(0, 0, 0), (2.75, 0, 0)], cell=[5.5, 2.75, 2.75], pbc=True)
+    atoms = with_velocities(atoms.repeat((cells, 2 * cells, 2 * cells)), 600.0, 9)
+    return System("sw/mod", atoms, _of(sw_mod_file, read), 0.5 * units.fs, NO_LAMMPS)
+
+
+def potfit(kind: str, cells: int) -> System:
+    """A disordered fcc alloy with tables of potfit: "PAIR" or "EAM"."""
+    use_tests_folder()
+    from potfit_files import potfit_file
+
+    atoms = _disordered("CuNi", 4.0, cells, 600.0)
+    return System(f"potfit {kind}", atoms, _of(partial(potfit_file, kind=kind)), 2.0 * units.fs, NO_LAMMPS)
+
+
+def _disordered(names: str, a: float, cells: int, temperature: float) -> Atoms:
+    """Two elements at random on a lattice of diamond ("SiC") or fcc, with velocities."""
+    first, second = string2symbols(names)
+    atoms = bulk(first, a=a, cubic=True).repeat(cells)
+    atoms.symbols[np.random.default_rng(9).permutation(len(atoms))[::2]] = second
+    return with_velocities(atoms, temperature, 9)
+
+
+def _of(write: Callable[[Path], Path], read: Callable[[Any], Any] = shipped_forcefield) -> Callable[[], Any]:
+    """Makes the force field of a file that the tests write into a folder."""
 
     def forcefield() -> Any:
-        from taichimd import load_forcefield
-
         with TemporaryDirectory() as folder:
-            return load_forcefield(edip_file(Path(folder)))
+            return read(write(Path(folder)))
 
-    return System("edip", with_velocities(atoms, 600.0, 9), forcefield, 0.5 * units.fs, NO_LAMMPS)
+    return forcefield
 
 
 def of_lammps(file: str) -> Path:

@@ -12,21 +12,9 @@ from taichimd.lammps.reference import lammps_evaluate
 from taichimd.program.check import check_forcefield
 from taichimd.program.engine import Engine
 from tests.program.test_heat_current import assert_current_is_slope
+from tests.support.bond_order_files import sw_mod_file
 
 pytestmark = pytest.mark.once
-ROWS = {
-    "Si Si Si": "2.0 2.1 1.8 20.0 1.2 0.1 7.0 0.6 4 0 0", "C C C": "1.8 1.9 1.9 15.0 1.1 0.2 6.0 0.7 4 0 0",
-    "Si C C": "1.9 2.0 1.85 18.0 1.15 0.15 6.5 0.65 4 0 0", "C Si Si": "1.9 2.0 1.85 16.0 1.15 0.1 6.5 0.65 "
-    "4 0 0",
-    "Si Si C": "1.7 0 0 14.0 0 0.12 0 0 0 0 0", "Si C Si": "1.7 0 0 14.0 0 0.12 0 0 0 0 0",
-    "C C Si": "1.6 0 0 13.0 0 0.08 0 0 0 0 0", "C Si C": "1.6 0 0 13.0 0 0.08 0 0 0 0 0",
-}  # fmt: skip
-
-
-def written(folder):
-    path = folder / "x.sw.mod"
-    path.write_text("".join(f"{key} {row}\n" for key, row in ROWS.items()))
-    return str(path)
 
 
 def right_angles():
@@ -55,7 +43,7 @@ def right_angles():
 @pytest.mark.long
 @pytest.mark.lammps
 def test_it_agrees_with_lammps_where_its_forces_are_a_gradient(tmp_path):
-    path = written(tmp_path)
+    path = sw_mod_file(tmp_path)
     forcefield = load_forcefield(path)
     for name, atoms in right_angles().items():
         ours = Engine(atoms, forcefield, backend="cpu").evaluate()
@@ -69,7 +57,7 @@ def test_it_agrees_with_lammps_where_its_forces_are_a_gradient(tmp_path):
 @pytest.mark.parametrize(("angle", "gradient"), [(87.0, True), (66.0, False), (60.0, True)])
 def test_forces_of_lammps_are_a_gradient_unless_an_angle_is_in_between(angle, gradient, tmp_path):
     """Differences of the energy decide; at 60 degrees, C is 0."""
-    path = written(tmp_path)
+    path = sw_mod_file(tmp_path)
     style = ("sw/mod", (f"* * {path} {{elements}}",))
     x, y = 2.4 * np.cos(np.radians(angle)), 2.4 * np.sin(np.radians(angle))
     atoms = Atoms("Si3", [(0, 0, 0), (2.5, 0, 0), (x, y, 0)])
@@ -88,7 +76,7 @@ def test_forces_of_lammps_are_a_gradient_unless_an_angle_is_in_between(angle, gr
 
 @pytest.mark.long
 def test_the_heat_current_is_the_slope_of_the_energy_moment(tmp_path):
-    forcefield = StillingerWeberMod(written(tmp_path), maxdelcs=(0.1, 0.6))
+    forcefield = StillingerWeberMod(sw_mod_file(tmp_path), maxdelcs=(0.1, 0.6))
     cluster = right_angles()["cluster"]
     cluster.positions += 0.1 * np.random.default_rng(2).standard_normal((16, 3))
     assert_current_is_slope(forcefield, testing.with_velocities(cluster, 1200.0, seed=1))
@@ -96,6 +84,6 @@ def test_the_heat_current_is_the_slope_of_the_energy_moment(tmp_path):
 
 @pytest.mark.long
 def test_forces_are_the_gradient_everywhere(tmp_path):
-    forcefield = StillingerWeberMod(written(tmp_path), maxdelcs=(0.1, 0.6))
+    forcefield = StillingerWeberMod(sw_mod_file(tmp_path), maxdelcs=(0.1, 0.6))
     found = check_forcefield(forcefield, ["C", "Si"], clusters=3)
     assert found.ok, str(found)

@@ -12,37 +12,9 @@ from taichimd.lammps.reference import lammps_evaluate
 from taichimd.program.check import check_forcefield
 from taichimd.program.engine import Engine
 from tests.program.test_heat_current import assert_current_is_slope
+from tests.support.bond_order_files import STYLES, tersoff_file
 
 pytestmark = pytest.mark.once
-
-MOD = [1, 2.3, -0.36, 0.8, 1, 1.35, 120.0, 2.9, 0.3, 2.6, 2100.0, 0.6, 0.2, 7.3e5, 1e6, 1.0, 26.0]
-PLAIN = [3, 0.9, 1.2, 4.8, 2.0, -0.1, 22.9, 0.33, 1.33, 95.0, 2.9, 0.25, 3.26, 3264.0]
-ZBL = [*PLAIN, 14, 6, 0.95, 14.0]
-STYLES = {
-    "tersoff/mod": ("x.tersoff.mod", MOD, (0, 4), (10, 9, 7, 8)),
-    "tersoff/mod/c": ("x.tersoff.modc", [3, *MOD[1:], -0.02], (0, 4), (10, 9, 7, 8, 17)),
-    "tersoff/zbl": ("x.tersoff.zbl", ZBL, (0, 14, 15), (13, 12, 10, 11, 16, 17)),
-}
-"""File name, numbers of an entry, those that are not perturbed, those that (i, j, j) and (j, i, i) share."""
-
-
-def written(style, folder, elements=("Si", "C")):
-    """A file with a perturbed entry for each triple, so that no column can be taken from a wrong entry."""
-    name, numbers, fixed, shared = STYLES[style]
-    rng = np.random.default_rng(4)
-    lines, rows = [], {}
-    for i in elements:
-        for j in elements:
-            for k in elements:
-                row = np.array(numbers) * rng.uniform(0.96, 1.04, len(numbers))
-                row[list(fixed)] = np.array(numbers)[list(fixed)]
-                if j == k and (j, i, i) in rows:
-                    row[list(shared)] = rows[j, i, i][list(shared)]
-                rows[i, j, k] = row
-                lines.append(f"{i} {j} {k} " + " ".join(f"{x:.12g}" for x in row))
-    path = folder / name
-    path.write_text("# UNITS: metal\n" + "\n".join(lines) + "\n")
-    return path
 
 
 def structures(scale=1.0):
@@ -64,7 +36,7 @@ def structures(scale=1.0):
 @pytest.mark.lammps
 @pytest.mark.parametrize("style", STYLES)
 def test_every_column_agrees_with_lammps(style, tmp_path):
-    path = written(style, tmp_path)
+    path = tersoff_file(style, tmp_path)
     forcefield = load_forcefield(str(path))
     for atoms in structures():
         ours = Engine(atoms, forcefield, backend="cpu").evaluate()
@@ -79,7 +51,7 @@ def test_every_column_agrees_with_lammps(style, tmp_path):
 @pytest.mark.long
 @pytest.mark.parametrize("style", STYLES)
 def test_the_heat_current_is_the_slope_of_the_energy_moment(style, tmp_path):
-    forcefield = load_forcefield(str(written(style, tmp_path)))
+    forcefield = load_forcefield(str(tersoff_file(style, tmp_path)))
     cluster = structures()[2]
     assert_current_is_slope(forcefield, testing.with_velocities(cluster, 1200.0, seed=1))
 
@@ -87,7 +59,7 @@ def test_the_heat_current_is_the_slope_of_the_energy_moment(style, tmp_path):
 @pytest.mark.long
 @pytest.mark.parametrize("style", STYLES)
 def test_derivatives(style, tmp_path):
-    report = check_forcefield(load_forcefield(str(written(style, tmp_path))), ["C", "Si"], clusters=2)
+    report = check_forcefield(load_forcefield(str(tersoff_file(style, tmp_path))), ["C", "Si"], clusters=2)
     assert report.ok, str(report)
 
 

@@ -30,7 +30,15 @@ MANY = [
 ]
 
 
-@pytest.mark.parametrize("names", [FEW, pytest.param(MANY, marks=pytest.mark.long)], ids=["few", "many"])
+@pytest.mark.parametrize(
+    "names",
+    [
+        FEW,
+        pytest.param(MANY, marks=pytest.mark.long),
+        pytest.param([*bits.OF_FILES], marks=pytest.mark.long),
+    ],
+    ids=["few", "many", "files"],
+)
 def test_the_code_of_a_gpu_has_the_bits_of_the_cpu(names):
     """Rows in chunks, threads that share atoms or have a pair, kicks; lists; a barostat in registers."""
     command = [sys.executable, str(Path(bits.__file__).with_name("gpu_code.py")), *names]

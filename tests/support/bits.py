@@ -148,13 +148,46 @@ def eam():
 
 def edip():
     """16 hot atoms of silicon and carbon with an EDIP file, 60 steps of 1 fs."""
-    import tempfile
-
     from edip_files import alloy, edip_file
 
+    return _of_file(edip_file, alloy(repeat=(2, 1, 1)))
+
+
+def bond_order(style):
+    """16 hot atoms of silicon and carbon with a variant of Tersoff, 60 steps of 1 fs."""
+    from bond_order_files import tersoff_file
+
+    atoms = bulk("Si", a=5.4 if style == "tersoff/zbl" else 6.4, cubic=True).repeat((2, 1, 1))
+    return _of_file(functools.partial(tersoff_file, style), _disordered(atoms, "C"))
+
+
+def sw_mod():
+    """16 hot atoms of silicon and carbon at right angles, with an sw/mod file, 60 steps of 1 fs."""
+    from bond_order_files import sw_mod_file
+
+    atoms = bulk("Si", "sc", a=2.75).repeat((4, 2, 2))
+    return _of_file(sw_mod_file, _disordered(atoms, "C"))
+
+
+def potfit(kind):
+    """16 hot atoms of an alloy with tables of potfit, of pairs or of embedded atoms, 60 steps of 1 fs."""
+    from potfit_files import potfit_file
+
+    atoms = bulk("Cu", a=4.0, cubic=True).repeat((2, 2, 1))
+    return _of_file(functools.partial(potfit_file, kind=kind), _disordered(atoms, "Ni"))
+
+
+def _disordered(atoms, other):
+    atoms.symbols[np.random.default_rng(1).permutation(len(atoms))[::2]] = other
+    return testing.rattled(atoms, 0.1, seed=1)
+
+
+def _of_file(write, atoms):
+    import tempfile
+
     with tempfile.TemporaryDirectory() as folder:
-        forcefield = load_forcefield(str(edip_file(Path(folder))))
-    engine = Engine(testing.with_velocities(alloy(repeat=(2, 1, 1)), 600.0, 3), forcefield, backend="cpu")
+        forcefield = load_forcefield(str(write(Path(folder))))
+    engine = Engine(testing.with_velocities(atoms, 600.0, 3), forcefield, backend="cpu")
     engine.advance(60, units.fs)
     now = engine.evaluate()
     return [engine.positions(), engine.velocities(), now.forces, now.energies, now.virials]
@@ -435,6 +468,15 @@ SYSTEMS = {
     "reaxff": reaxff,
     "reaxff-steps": reaxff_steps,
 }
+OF_FILES = {
+    "tersoff-mod": functools.partial(bond_order, "tersoff/mod"),
+    "tersoff-modc": functools.partial(bond_order, "tersoff/mod/c"),
+    "tersoff-zbl": functools.partial(bond_order, "tersoff/zbl"),
+    "sw-mod": sw_mod,
+    "potfit-pairs": functools.partial(potfit, "PAIR"),
+    "potfit-eam": functools.partial(potfit, "EAM"),
+}
+"""Systems that are not computed elsewhere."""
 
 
 def here(name):
@@ -448,7 +490,8 @@ def here(name):
 
 def computed(name):
     """Hash of a system's bits in this process."""
-    return hashlib.sha256(b"".join(np.ascontiguousarray(a).tobytes() for a in SYSTEMS[name]())).hexdigest()
+    found = (SYSTEMS | OF_FILES)[name]()
+    return hashlib.sha256(b"".join(np.ascontiguousarray(a).tobytes() for a in found)).hexdigest()
 
 
 def _once(what, made):

@@ -6,11 +6,12 @@
 Each ensemble drives a Lennard-Jones melt for 303 steps, with a near list and, by a skin of the user's,
 without one; silica and hot silicon (Tersoff) run 203 steps in NVE and with Langevin's thermostat, silicon
 with barostats, too. A sum of three potentials follows, copper of passes, which keeps a state of atoms, an
-alloy of embedded atoms with tables, and silicon carbide with EDIP. Then cells are stretched and sheared,
+alloy of embedded atoms with tables, silicon carbide with EDIP, and files of Tersoff/mod, mod/c, ZBL, sw/mod
+and potfit that the tests write. Then cells are stretched and sheared,
 with flips, also beside baths of groups, and drives of several kinds act. The last runs are of the plain
 stepper, whose bits are those of the fused one. Starts are the same on every machine, and SHA-256 of
 positions, velocities, forces and cell says whether ends are. The last steps are done twice: the second time
-by an engine that was made anew and given the state of the first.
+by an engine that was made anew and given the state of the first. `--add` keeps other runs of the file.
 """
 
 import inspect
@@ -32,6 +33,12 @@ STEPS = {
     "copper": 200,
     "alloy": 200,
     "edip": 200,
+    "tersoff/mod": 200,
+    "tersoff/mod/c": 200,
+    "tersoff/zbl": 200,
+    "sw/mod": 200,
+    "potfit-pairs": 200,
+    "potfit-eam": 200,
 }
 LAST = 3
 """Steps of a second call: what the first one has left behind is used."""
@@ -45,6 +52,7 @@ def main() -> None:
     """Parse the command line, run everything, compare, write JSON as it grows, print a table last."""
     parser = common.parser(__doc__, "backend", "out")
     parser.add_argument("--against", type=Path, help="the JSON of another backend")
+    parser.add_argument("--add", action="store_true", help="keep other runs of the file")
     parser.add_argument("--runs", nargs="+", default=[""], help="only those with one of these in their names")
     options = parser.parse_args()
 
@@ -56,11 +64,15 @@ def main() -> None:
     report: dict[str, Any] = {**common.provenance(), "results": {}}
     if options.against:
         report["against"] = options.against.name
+    if options.add and out.exists():
+        old = common.read_json(out)
+        report["results"] = {name: {"commit": old["commit"], **one} for name, one in old["results"].items()}
     rows = []
     for name, system, more in runs():
         if not any(part in name for part in options.runs):
             continue
         found = report["results"][name] = follow(system, STEPS[name.split()[0]], more)
+        found["commit"] = report["commit"]
         if name in theirs:
             found["same_bits"] = found["sha256"].startswith(theirs[name]["sha256"])
         restart = found["restart_has_same_bits"]
@@ -95,6 +107,14 @@ def runs() -> Iterator[tuple[str, Any, dict[str, Any]]]:
         yield f"alloy {kind.__name__}", systems.eam_alloy(5), {"ensemble": kind(**settings_of(kind))}
     for kind in (kinds[0], kinds[7]):
         yield f"edip {kind.__name__}", systems.edip(4), {"ensemble": kind(**settings_of(kind))}
+    files = {
+        style: systems.bond_orders(style, 3) for style in ("tersoff/mod", "tersoff/mod/c", "tersoff/zbl")
+    }
+    files |= {"sw/mod": systems.sw_mod(3)}
+    files |= {"potfit-pairs": systems.potfit("PAIR", 4), "potfit-eam": systems.potfit("EAM", 4)}
+    for name, system in files.items():
+        for kind in kinds[:2]:
+            yield f"{name} {kind.__name__}", system, {"ensemble": kind(**settings_of(kind))}
     sides = taichimd.StochasticCell(
         control="orthorhombic", axes="yz", pressure_coupling_time=200.0, bulk_modulus=100.0, period=5
     )
