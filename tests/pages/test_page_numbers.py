@@ -612,6 +612,21 @@ def test_melting_point_is_that_of_the_result():
     assert f"{100 * (1357.8 / found - 1):.1f} % higher" in " ".join(text.split())
 
 
+def test_runs_that_no_gpu_has_made_are_said():
+    ours, theirs = of("ensemble_bits_cpu", "results"), of("ensemble_bits_h100", "results")
+    left = ours.keys() - theirs.keys()
+    words = f"No GPU has run {len(left)} of the {len(ours)} runs in `ensemble_bits_cpu.json`"
+    assert words in " ".join(text_of("docs/measurements/bits.md").split())
+    files = ("tersoff/mod", "tersoff/mod/c", "tersoff/zbl", "sw/mod", "potfit-pairs", "potfit-eam")
+    others = ("silicon MartynaTobiasKlein", "silicon NVE, plain stepper")
+    assert left == {f"{file} {kind}" for file in files for kind in ("NVE", "Langevin")} | {
+        *others,
+        "lj-melt sheared, SLLOD, baths of groups",
+    }
+    assert all(one["same_bits"] and one["sha256"] == ours[name]["sha256"] for name, one in theirs.items())
+    assert all(one["restart_has_same_bits"] for one in (*ours.values(), *theirs.values()))
+
+
 def test_an_earlier_commit_is_no_faster():
     results = of("two_commits_h200", "results")
     ratios = [one["ratio"] for one in results]
