@@ -18,7 +18,7 @@ def rows():
     found = {}
     for line in section.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split(" | ")]
-        if names := re.findall(r"`([a-z]+-[a-z0-9]+)`", cells[0]):
+        if names := re.findall(r"`([a-z]+(?:-[a-z0-9]+)+)`", cells[0]):
             if len(cells) == 6:
                 found[names[0]] = cells[1:]
     return found
