@@ -12,7 +12,7 @@ from taichimd.core.errors import PropertyError, SettingsError, TaichimdWarning
 from taichimd.forcefields.bound import BODIES, Bound, bound
 from taichimd.forcefields.contribution import ALL_PAIRS, Contribution
 from taichimd.forcefields.fingerprint import fingerprint_of
-from taichimd.forcefields.term import PAIR, PASSES, QUEUED, Source, Term
+from taichimd.forcefields.term import PAIR, PASSES, QUEUED, Source, Term, about
 from taichimd.neighbours.control import MAX_GROUPS
 
 DAY = 86400.0
@@ -47,6 +47,19 @@ class ForceField:
     def of(cls, name: str, *terms: Term, enumeration: str = "neighbours") -> "ForceField":
         """A force field of one contribution."""
         return cls(name, (Contribution(name, terms, enumeration),))
+
+    def of_file(self, file: Any, remarks: Sequence[str] = (), **changes: Any) -> "ForceField":
+        """The same terms with what a parameter file that was read says of itself; the file cites first.
+
+        Args:
+            file: has a path and a header.
+            remarks: what a user should know of the file, after the warnings of its header.
+            changes: what is not as `about` has it.
+        """
+        known = about(file) | changes
+        known["citation"] = known["citation"] or self.terms[0].citation
+        known["cautions"] = (*file.header.warnings, *remarks)
+        return ForceField.of(known["name"], *(replace(term, **known) for term in self.terms))
 
     def __add__(self, other: "ForceField") -> "ForceField":
         if not isinstance(other, ForceField):

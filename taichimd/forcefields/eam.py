@@ -31,7 +31,7 @@ from taichimd.forcefields.formats.setfl import EamFile, read_setfl
 from taichimd.forcefields.passes import ManyBody, each_atom, neighbour_sum, pair_forces
 from taichimd.forcefields.table import Row
 from taichimd.forcefields.tabulated import Tabulated
-from taichimd.forcefields.term import Source, about, source_of
+from taichimd.forcefields.term import Source, source_of
 
 JUMP = 1e-5
 """eV: a larger jump of the pair energy at the cutoff is worth a warning."""
@@ -132,11 +132,7 @@ def _of_file(parsed: EamFile, paths: Sequence[Path]) -> ForceField:
     made = (EAM if len(parsed.elements) > 1 else EAM_OF_ONE_ELEMENT)(
         table=_rows(parsed), cutoff=parsed.cutoff
     )
-    known = about(parsed) | {"name": name, "source": _source(paths)}
-    known["citation"] = known["citation"] or EAM.reference
-    known["cautions"] = (*parsed.header.warnings, *parsed.remarks, *remarks_on(parsed))
-    terms = tuple(replace(term, **known) for term in made.terms)
-    return ForceField.of(name, *terms)
+    return made.of_file(parsed, (*parsed.remarks, *remarks_on(parsed)), name=name, source=_source(paths))
 
 
 def _source(paths: Sequence[Path]) -> Source | None:

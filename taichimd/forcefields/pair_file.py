@@ -1,6 +1,5 @@
 """Force fields of `.pair` files."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ from taichimd.forcefields.declare import off
 from taichimd.forcefields.formats.pair import PairFile, read_pair
 from taichimd.forcefields.pair_forms import FORMS, zbl_row
 from taichimd.forcefields.table import ANY
-from taichimd.forcefields.term import about
 
 
 def PairPotential(file: str | Path) -> ForceField:  # noqa: N802 - reads as the force field it makes
@@ -34,10 +32,7 @@ def PairPotential(file: str | Path) -> ForceField:  # noqa: N802 - reads as the 
     if parsed.others == "none":
         rows[ANY, ANY] = off(next(iter(rows.values())))
     made = FORMS[parsed.form](table=rows, truncation=parsed.truncation)
-    known = about(parsed)
-    known["citation"] = known["citation"] or made.terms[0].citation
-    known["cautions"] = (*parsed.header.warnings, *_turns_over(parsed))
-    return ForceField.of(parsed.path.name, *(replace(term, **known) for term in made.terms))
+    return made.of_file(parsed, _turns_over(parsed))
 
 
 def _turns_over(parsed: PairFile) -> list[str]:

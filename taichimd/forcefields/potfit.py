@@ -1,7 +1,6 @@
 """Force fields of potfit's files, from the curves of pair tables and of embedded atoms."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from taichimd.forcefields.formats.potfit import PotfitFile, read_potfit
 from taichimd.forcefields.pair_forms import tabulated
 from taichimd.forcefields.table import Row
 from taichimd.forcefields.tabulated import SMALL, Tabulated
-from taichimd.forcefields.term import about
 
 FINEST = 10_000
 """Intervals of a curve whose own points are on no coarser grid: its error is then about 1e-9 eV."""
@@ -37,10 +35,7 @@ def PotfitPotential(file: str | Path) -> ForceField:  # noqa: N802 - reads as th
     """
     parsed = read_potfit(library.find(file))
     made = _embedded(parsed) if parsed.embedding else tabulated(table=_pairs(parsed), truncation="truncated")
-    known = about(parsed)
-    known["citation"] = known["citation"] or made.terms[0].citation
-    known["cautions"] = (*parsed.header.warnings, *_remarks(parsed))
-    return ForceField.of(parsed.path.name, *(replace(term, **known) for term in made.terms))
+    return made.of_file(parsed, _remarks(parsed))
 
 
 def _pairs(of: PotfitFile) -> dict[Any, Row]:
