@@ -612,17 +612,10 @@ def test_melting_point_is_that_of_the_result():
     assert f"{100 * (1357.8 / found - 1):.1f} % higher" in " ".join(text.split())
 
 
-def test_runs_that_no_gpu_has_made_are_said():
-    ours, theirs = of("ensemble_bits_cpu", "results"), of("ensemble_bits_h100", "results")
-    left = ours.keys() - theirs.keys()
-    words = f"No GPU has run {len(left)} of the {len(ours)} runs in `ensemble_bits_cpu.json`"
-    assert words in " ".join(text_of("docs/measurements/bits.md").split())
-    files = ("tersoff/mod", "tersoff/mod/c", "tersoff/zbl", "sw/mod", "potfit-pairs", "potfit-eam")
-    others = ("silicon MartynaTobiasKlein", "silicon NVE, plain stepper")
-    assert left == {f"{file} {kind}" for file in files for kind in ("NVE", "Langevin")} | {
-        *others,
-        "lj-melt sheared, SLLOD, baths of groups",
-    }
+def test_a_gpu_has_made_each_run_with_the_bits_of_the_cpu():
+    ours = of("ensemble_bits_cpu", "results")
+    theirs = of("ensemble_bits_h100", "results") | of("ensemble_bits_h200", "results")
+    assert theirs.keys() == ours.keys()
     assert all(one["same_bits"] and one["sha256"] == ours[name]["sha256"] for name, one in theirs.items())
     assert all(one["restart_has_same_bits"] for one in (*ours.values(), *theirs.values()))
 
