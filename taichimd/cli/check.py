@@ -71,11 +71,7 @@ def _reaxff(potential: str, species: list[str] | None) -> str | None:
 
 
 def symbols_of(text: str | None) -> list[str] | None:
-    """Elements of a text such as "Si,C"; None of None.
-
-    Raises:
-        SettingsError: a part that is not a chemical symbol.
-    """
+    """Elements of a text such as "Si,C"; None of None. SettingsError: a part that is no chemical symbol."""
     from taichimd.core.elements import is_symbol
     from taichimd.core.errors import SettingsError
 

@@ -10,23 +10,14 @@ from taichimd.settings.types import each
 
 
 def look_at(flags: Mapping[str, Any], settings: Mapping[str, Setting]) -> None:
-    """Read the values of some options.
-
-    Raises:
-        SettingsError: one is not what its setting takes.
-    """
+    """Read the values of some options, or raise a SettingsError."""
     for name, value in flags.items():
         if name in settings and value is not None:
             settings[name].read(value)
 
 
 def look_for(structures: Iterable[str | None] = (), potentials: str | list[str] | None = None) -> None:
-    """Look whether structures, and one or several parameter files, are there.
-
-    Raises:
-        StructureError: a structure is not there.
-        ParameterFileError: a parameter file is not there, or is of a format that is not read.
-    """
+    """Raise a StructureError or ParameterFileError unless structures and parameter files are there."""
     for structure in structures:
         if structure is not None and not Path(structure).exists():
             from taichimd.io.structures import read_noted

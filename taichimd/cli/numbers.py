@@ -9,13 +9,7 @@ from taichimd.core.numerals import number_of, whole_of
 
 
 def _parser(read: Callable[[str], Any], name: str, least: int | None = None) -> Callable[[Any], Any]:
-    """A parser of options.
-
-    Args:
-        read: of a text, as `taichimd.core.numerals`.
-        name: of what it reads, as the option parser has it.
-        least: the smallest value; None: any.
-    """
+    """A parser of options that `read` reads; `name` says what that is, and `least` its smallest value."""
 
     def parse(value: Any) -> Any:
         try:

@@ -55,10 +55,7 @@ class Access:
 
 @cache
 def access(terms: Terms, real: Any, layout: int) -> Access:
-    """The functions for one set of terms, computed in `real`.
-
-    With one species its parameters are read once, into registers (`shared`), not once per tuple.
-    """
+    """The functions for one set of terms, in `real`; a single species' parameters are read once, `shared`."""
     one, n_kinds = terms.one_species, terms.n_kinds
     body = terms.body
     of_pairs = terms.pair or terms.passes

@@ -26,12 +26,8 @@ from taichimd.neighbours.rows import body_layout, row_layout, slot
 def across_functions(group: TermGroup, real: Any, term: Any, backend: str, triple: Any) -> list[Any]:
     """Device functions `(i, me, group, side, nu, limits, sums)`: each adds sum_j dU_j/dr_ji of its terms.
 
-    Args:
-        group: whose near lists are fit, and whose terms have left what they keep.
-        real: ti.f64 or ti.f32, of the atoms.
-        term: likewise, of what is computed from distances.
-        backend: "cuda" or "cpu".
-        triple: of a sum over triples, its function; else None.
+    `group`: whose near lists are fit, and whose terms have left what they keep; `triple`: the function of a
+    sum over triples, or None.
     """
     terms = group.terms
     if triple is not None:
@@ -115,15 +111,7 @@ def _of_passes(terms: Any, term: Any, layout: int) -> list[Any]:
 
 
 def _of_neighbours(look: Any, term: Any, count: int, near: bool, slope: Any) -> Any:
-    """Function that adds `slope` times the distance vector of each neighbour on the other side.
-
-    Args:
-        look: `Access` of the terms.
-        term: type of what is computed from distances.
-        count: how many numbers of an atom the passes have stored.
-        near: whether the near list is read, else the Verlet list.
-        slope: device function `(j, r2, p, mine, g)`: dU_j/dr_ji over the vector from i to j.
-    """
+    """Function that adds `slope` `(j, r2, p, mine, g)` times the vector to neighbours on the other side."""
 
     @computed_in(term)
     def add_opposite(sums: ti.template(), j, d, r2, p, mine, g: ti.template(), sides: ti.template()):

@@ -24,7 +24,6 @@ TILE = 128
 def all_pairs_function(terms: Terms, real: Any, term: Any, backend: str) -> Any:
     """The device function that fills forces (and energies, virials) of all atoms; holds its own loop.
 
-    `real` and `term` are the types of positions and of what is computed from distances.
     `lattice` holds the frame's vectors in rows 0-2 and its inverse in rows 3-5, zero where not periodic.
     """
     vec = ti.types.vector(3, real)

@@ -53,10 +53,9 @@ def later(i, steps, n):
 
 
 def balanced_function(visit: Any) -> Any:
-    """Device function that visits a part of the triples of an atom, in the balanced order.
+    """Device function that visits a part of the triples of an atom in the balanced order.
 
-    Args:
-        visit: device function `(sums, i, j, k, given)`, symmetric in the atoms i, j, k.
+    `visit` is symmetric.
     """
 
     @ti.func
@@ -81,10 +80,7 @@ def balanced_function(visit: Any) -> Any:
 
 
 def direct_function(visit: Any) -> Any:
-    """Device function that visits the triples i < j < k of an atom i, for every `parts`-th j from `part` on.
-
-    Its arguments are the same as for `balanced_function`.
-    """
+    """As `balanced_function`, for the triples i < j < k of an atom i: every `parts`-th j from `part` on."""
 
     @ti.func
     def direct(i, part, parts, n, sums: ti.template(), given: ti.template()):
@@ -107,13 +103,7 @@ class Given(View):
 
 @cache
 def mapped_kernel(function: TripletFunction, mapping: str, n_kinds: int) -> Any:
-    """Kernel `(n, parts, side2, placed, nu, whole)` of the energy: a thread per part of an atom, no tiles.
-
-    Args:
-        function: the energy of a triple.
-        mapping: a name in `MAPPINGS`.
-        n_kinds: species.
-    """
+    """Kernel `(n, parts, side2, placed, nu, whole)` of the energy: a thread per part of an atom, no tiles."""
     types = types_of(ti.f64)
 
     @ti.func

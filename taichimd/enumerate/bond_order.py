@@ -44,11 +44,7 @@ def third_bodies(functions: BondOrder) -> ThirdBodies:
 
     @ti.func
     def zeta_slopes(w_s, dw_s, w_t, dw_t, slope_s, slope_t, z: ti.template()):
-        """Slopes of zeta_s and zeta_t to r_s, r_t and the cosine, each times its dU/dzeta.
-
-        `z` is what `functions.zeta` gives for s, then for t. Two terms each, so that it does not matter which
-        bond comes first.
-        """
+        """Slopes of zeta_s and zeta_t to r_s, r_t and the cosine, times dU/dzeta; bonds may change places."""
         a, b = slope_s * w_t, slope_t * w_s
         g_s = a * z[1] + (b * z[6] + slope_t * dw_s * z[4])
         g_t = b * z[5] + (a * z[2] + slope_s * dw_t * z[0])
@@ -86,10 +82,7 @@ def bond_order_loops(terms: Terms, real: Any, layout: int) -> BondOrderLoops:
 
     @ti.func
     def bonds(i, mask, n, width, shift_bits, rows: ti.template(), kept: ti.template()):
-        """zeta_ij = sum over k of the third-body function, and the energy of every bond of i.
-
-        Once the loop has passed s, its zeta is complete and gives way to dU_i/dzeta, 0 beyond the cutoff.
-        """
+        """zeta_ij = sum over k of the third-body function; then dU_i/dzeta, 0 beyond the cutoff, and U_i."""
         x = rows.pos[i]
         a = look.kind_of(rows.kind, i)
         shared = look.read_body(kept.body_table, 0)

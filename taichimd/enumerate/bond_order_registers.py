@@ -55,10 +55,7 @@ def compact_function(terms: Terms, real: Any, layout: int) -> Any:
 
     @ti.func
     def compact(i, n, width, shift_bits, rows: ti.template(), kept: ti.template()):
-        """Number and mask of the live neighbours, and U_i.
-
-        U_i is found and partial forces are stored if there are at most `MAX_IN_REGISTERS` neighbours.
-        """
+        """Number and mask of the live neighbours, and U_i; also partial forces of `MAX_IN_REGISTERS`."""
         x = rows.pos[i]
         p = look.read_body(kept.body_table, 0)
         d, r, place = vecs(0.0), reals(0.0), ints(0)

@@ -18,13 +18,7 @@ from taichimd.neighbours.rows import slot
 
 @cache
 def coordination_function(terms: Terms, real: Any, layout: int) -> Any:
-    """The device function of one atom: adds to the partial forces of its live entries, returns its energy.
-
-    Args:
-        terms: with a term of coordination.
-        real: of what is computed from distances.
-        layout: of rows (`neighbours.rows`).
-    """
+    """The device function of one atom: adds to the partial forces of its live entries, returns its energy."""
     assert terms.coordination is not None
     functions = terms.coordination.function
     look = access(terms, real, layout)

@@ -28,14 +28,10 @@ class Evaluator:
     cells: Any = None
 
     def queue(self, call: Any, verlet: Any, control: Any, when: int, want: int) -> None:
-        """Queue an evaluation with lists that are fit, or one that does nothing.
+        """Queue an evaluation with lists that are fit, or one that does nothing, by `call`.
 
-        Args:
-            call: queues a kernel for these systems.
-            verlet: the Verlet list.
-            control: see `neighbours.control`.
-            when: `STEP`, `END` or `ANY_TIME`.
-            want: `FORCE`; `ENERGY` or `REST`; or anything else for energies and virials, too.
+        `when`: `STEP`, `END` or `ANY_TIME`; `want`: `FORCE`, `ENERGY` or `REST`; else energies and virials,
+        too.
         """
         raise NotImplementedError
 

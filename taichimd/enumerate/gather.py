@@ -66,13 +66,9 @@ def zeta_from(terms: Terms, layout: int, straight: bool) -> int:
 def gather_functions(terms: Terms, real: Any, term: Any, layout: int, straight: bool = True) -> AtomFunctions:
     """The functions of one force field: `pairs` for pair potentials, else `partials` and `gather`.
 
-    Args:
-        terms: the tuple functions.
-        real: ti.f64 or ti.f32, of positions and forces.
-        term: the same or ti.f32, of what is computed from distances and stored for each entry.
-        layout: of rows (`neighbours.rows`).
-        straight: whether `compact` may be used where it can: faster, the same bits, and minutes of
-            compilation in a kernel that holds several steps.
+    Positions and forces are `real`, what is computed from distances and stored for each entry is `term`.
+    `straight`: whether `compact` may be used where it can: faster, the same bits, and minutes of compilation
+    in a kernel that holds several steps.
     """
     vec = ti.types.vector(3, term)
     pair, triplet = terms.pair, terms.triplet
@@ -172,10 +168,7 @@ def gather_functions(terms: Terms, real: Any, term: Any, layout: int, straight: 
 
     @ti.func
     def two_bodies(i, n, width, shift_bits, rows: ti.template(), kept: ti.template()):
-        """Mask of the live entries of i.
-
-        Their partial forces start with the pair term, their zetas with zero.
-        """
+        """Mask of the live entries of i; partial forces start with the pair term, zetas with zero."""
         x = rows.pos[i]
         a = look.kind_of(rows.kind, i)
         shared_body = look.read_body(kept.body_table, 0)

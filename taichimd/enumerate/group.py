@@ -156,15 +156,7 @@ class GroupView(View):
 
 @device_helper
 def view(n: Any, system: Any, group: Any, ends: Any, stepping: Any = 1) -> GroupView:
-    """A group's arrays on the device, at the compilation of a kernel.
-
-    Args:
-        n: number of atoms.
-        system: atoms, Verlet list, and positions at the last cut.
-        group: `GroupArrays`.
-        ends: the last three numbers of `GroupView`.
-        stepping: whether the forces are those of a step.
-    """
+    """A group's arrays on the device, when a kernel is compiled; `ends`: three numbers of `GroupView`."""
     atoms, verlet = system.atoms, system.verlet
     rows = Rows(atoms.pos, atoms.kind, verlet.count, verlet.entries, verlet.shifts, verlet.built_at)
     rows.width, rows.shift_bits = verlet.width, verlet.shift_bits

@@ -267,8 +267,8 @@ def moment_functions(terms: Terms, real: Any, term: Any, layout: int) -> AtomFun
     ):  # fmt: skip
         """The next live entries of atom i at x, from slot `first` on; a row that ends repeats its last one.
 
-        Leaves their distance vectors in `apart` and their atoms in `others`.
-        Returns how many there are, and the slot that follows.
+        Leaves distance vectors in `apart`, atoms in `others`; returns how many there are, and the slot that
+        follows.
         """
         many, last, s = 0, first, first
         for k in range(RUN):

@@ -73,10 +73,7 @@ def shared_moments(parts: MomentParts, kinds: int) -> SharedMoments:
 
     @ti.func
     def next_live(lane, mask, s, m):
-        """Slot of the neighbour of each of four threads, the first of which has s, and of the one after them.
-
-        Slots that are not there are m or more.
-        """
+        """Slots of the neighbours of four threads, of which the first has s, and the next; m: none."""
         mine, then = s, s
         for k in ti.static(range(LANES)):
             mine = ti.select(lane == k, then, mine)

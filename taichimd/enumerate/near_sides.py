@@ -174,10 +174,7 @@ def side_functions(function: TripletFunction, backend: str) -> SideFunctions:
 
     @ti.func
     def sort_run(i, first, last, g: ti.template()):
-        """Bring entries side by side to their places; returns how many of them belong to other atoms.
-
-        Lanes beyond the last entry repeat the last entry.
-        """
+        """Bring entries side by side to their places, the last repeated; how many are of other atoms."""
         begin, others, w = at(i, 0, g), 0, ti.Vector.zero(ti.f64, RUN)
         keys, there = ti.Vector.zero(ti.i32, RUN), ti.Vector.zero(ti.i32, RUN)
         for m in range(RUN):

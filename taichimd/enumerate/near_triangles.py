@@ -46,17 +46,10 @@ def near_triangle_kernel(
     everything: bool,
     blocks: int = 0,
 ) -> Any:
-    """Kernel `(atoms, verlet, near, limits, nu, places, sides, control, out, when)`.
+    """Kernel `(atoms, verlet, near, limits, nu, places, sides, control, out, when)` of a triple's energy.
 
-    Args:
-        function: the energy of a triple.
-        real: ti.f64 or ti.f32, of the atoms.
-        backend: "cuda" or "cpu".
-        n_kinds: species.
-        product: whether the product of the sides has a limit.
-        everything: leave energies and virials, too.
-        blocks: most blocks of a CUDA grid, which callers set with `runtime.grid`; kernels of different grids
-            are different ones.
+    `product`: whether the product of the sides has a limit; `everything`: leave energies and virials, too;
+    `blocks`: most blocks of a CUDA grid, which callers set with `runtime.grid`.
     """
     many, columns = threads_of_row(row_layout(backend)), 5 if everything else 1
     searchers, on_gpu = threads_of_search(backend), backend == "cuda"
@@ -144,10 +137,7 @@ def near_triangle_kernel(
 
     @ti.func
     def sums_of_run(i, begin, last, g: ti.template()):
-        """The same sums for entries side by side, each in the same order.
-
-        Lanes beyond the last entry repeat it.
-        """
+        """The same sums for entries side by side, the last repeated, each in the same order."""
         one, total = ti.Matrix.zero(ti.f64, width, RUN), ti.Matrix.zero(ti.f64, columns, RUN)
         strengths = ti.Vector.zero(ti.i32, RUN)
         for m in range(RUN):

@@ -59,15 +59,7 @@ def shares_of(backend: str, n: int, width: int) -> int:
 def near_energy_kernel(
     function: TripletFunction, real: Any, backend: str, n_kinds: int, product: bool
 ) -> Any:
-    """Kernel of the energy.
-
-    Args:
-        function: the energy of a triple.
-        real: ti.f64 or ti.f32, of the atoms.
-        backend: "cuda" or "cpu".
-        n_kinds: species.
-        product: whether the product of the sides has a limit.
-    """
+    """Kernel of the energy of triples; `product`: whether the product of the sides has a limit."""
     layout, many, warps = row_layout(backend), threads_of_search(backend), in_warps(backend)
 
     @ti.func

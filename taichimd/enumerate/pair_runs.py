@@ -24,13 +24,7 @@ RUN = 8
 
 @cache
 def run_function(terms: Terms, real: Any, term: Any) -> DeviceFunction:
-    """The device function `pairs` of rows that lie one after the other (`neighbours.rows.ATOM_MAJOR`).
-
-    Args:
-        terms: with a pair term.
-        real: ti.f64 or ti.f32, of positions and forces.
-        term: the same or ti.f32, of what is computed from distances.
-    """
+    """The device function `pairs` of rows that lie one after the other (`neighbours.rows.ATOM_MAJOR`)."""
     assert terms.pair is not None
     pair, names = terms.pair, terms.pair.columns
     # With one species all entries have the parameters of the first one.

@@ -22,10 +22,9 @@ def columns_of(curve: str) -> tuple[str, ...]:
 
 @ti.func
 def spline(table: ti.template(), start, nodes, first, inverse, x):
-    """Value and slope at x of the cubic pieces between points, of which the array has values and slopes.
+    """Value and slope (per interval) at x of cubic pieces between points of given values and slopes.
 
-    Slopes are per interval. Before the first point the first piece continues. Beyond the last point the curve
-    is a straight line.
+    Before the first point the first piece continues. Beyond the last point the curve is a straight line.
     """
     z = (x - first) * inverse
     last = nodes - 1.0

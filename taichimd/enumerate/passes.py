@@ -36,10 +36,7 @@ class OfAtom(View):
 
 
 def joins(program: Passes, number: int) -> bool:
-    """Whether a pass over atoms takes part in the loop of the sum over neighbours before it.
-
-    It must not write what the sum of another atom may still read.
-    """
+    """Whether a pass over atoms joins the loop before it: it writes nothing that another atom's sum reads."""
     if not 0 < number < len(program.passes):
         return False
     before, one = program.passes[number - 1 : number + 1]

@@ -162,9 +162,7 @@ def pair_sums(real: Any) -> SumFunctions:
 def store_function(thermostat: Any, driven: bool) -> Any:
     """Device function that takes force and virial of an atom where they belong.
 
-    Args:
-        thermostat: functions of what acts on atoms and cell; takes the sums of virials.
-        driven: whether there is a driving force, which is added.
+    `driven`: adds a driving force.
     """
 
     @ti.func

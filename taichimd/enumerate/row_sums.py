@@ -26,10 +26,7 @@ def whole_chunks(count):
 
 @ti.func
 def together(sums, terms: ti.template(), log2: ti.template()):
-    """Both parts of all sums of 2^log2 neighbouring threads, in the first one.
-
-    All 32 threads of a warp must call it.
-    """
+    """Sums of 2^log2 neighbouring threads, in the first one; all 32 threads of a warp must call it."""
     empty = empty_sums(terms)
     total = empty
     for k in ti.static(range(2 * terms)):

@@ -115,11 +115,7 @@ def join_function(of: TileLoops) -> DeviceFunction:
 
     @ti.func
     def join(total: ti.template(), k, tiles, near, far, tile: ti.template(), masked: ti.template()):
-        """Add to `total`; masked: triples that count, where tiles are the same.
-
-        `near` and `far` hold, for the atoms i and j of the thread, squared distances to k, then what is
-        computed once for each pair.
-        """
+        """Add to `total` the triples with k that count; `near`, `far`: squares, then what is of a pair."""
         for m in ti.static(range(all_pairs)):
             r, s = ti.static(m // each, m % each)
             x, y = tile.i + down_apart * r, tile.j + right_apart * s
@@ -223,10 +219,7 @@ def own_loop(of: TileLoops) -> DeviceFunction:
 
 
 def thread_function(of: TileLoops) -> DeviceFunction:
-    """Device function `(thread, items, spans, placed, strengths)` of what a thread has found.
-
-    It returns the first atoms i and j, what is known of the pairs, and their sums over third atoms.
-    """
+    """Device function `(thread, items, spans, placed, strengths)`: first i and j, their pairs and sums."""
     tiling, function, shared = of.tiling, of.function, of.shared
     side, each, threads, split = tiling.side, tiling.each, tiling.threads, tiling.split
     wide, breadth, all_pairs, columns, width = (

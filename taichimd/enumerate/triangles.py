@@ -32,13 +32,8 @@ class Given(View):
 def triangle_kernel(function: Any, real: Any, backend: str, n_kinds: int, everything: bool) -> Any:
     """Kernel `(atoms, spans, placed, nu, control, out, when)` of all triangles of the atoms of each system.
 
-    Args:
-        function: device function `(d_ij, d_ik, a, b, c, nu) -> (u, f_i)` of the squares a = r_ij^2, b =
-            r_ik^2, c = r_jk^2.
-        real: ti.f64 or ti.f32, of the atoms.
-        backend: "cuda" or "cpu".
-        n_kinds: species.
-        everything: leave energies and virials, too.
+    The device function is `(d_ij, d_ik, a, b, c, nu) -> (u, f_i)` of the squares a = r_ij^2, b = r_ik^2, c =
+    r_jk^2.
     """
     terms = NUMBERS if everything else 3
     many = threads_of_row(row_layout(backend))

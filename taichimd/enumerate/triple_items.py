@@ -65,10 +65,7 @@ class Tiling:
         return self.side // self.split
 
     def apart(self, shared: bool) -> tuple[int, int]:
-        """How far the atoms i of a thread, and its atoms j, are from each other.
-
-        On CUDA threads side by side have atoms side by side; elsewhere a thread has four in a row.
-        """
+        """How far the atoms i of a thread, and its atoms j, are from each other; 1 without CUDA."""
         return (self.high, self.wide) if shared else (1, 1)
 
     def tiles(self, n: int) -> int:
@@ -80,10 +77,7 @@ TILING = Tiling()
 
 
 def energy_items(n: int, tiling: Tiling = TILING) -> NDArray[np.int32]:
-    """(items, 4) work items, `ITEMS` without the system, that visit each triple of n atoms once.
-
-    Longest first.
-    """
+    """(items, 4) work items, `ITEMS` without the system, longest first, that visit each triple once."""
     tiles = tiling.tiles(n)
     rows = [(i, i, i, tiles) for i in range(tiles)]
     for d in range(1, (tiles - 1) // 3 + 1):

@@ -101,17 +101,10 @@ def put(column: ti.template(), at, opposite, both, here, there):
 def tile_kernels(
     function: TripletFunction, backend: str, n_kinds: int, tiling: Tiling = TILING, everything: bool = False
 ) -> tuple[Kernel, Kernel]:
-    """Kernels of the energy and of sums of pairs.
+    """Kernels of the energy and of sums of pairs, which are all `PairSums` or slopes alone.
 
     They are `(first, last, items, spans, placed, nu, whole)` and `(count, items, spans, placed, nu, control,
     when, sums)`.
-
-    Args:
-        function: the energy of a triple.
-        backend: "cuda" or "cpu".
-        n_kinds: species.
-        tiling: of the items, too.
-        everything: all `PairSums`; else slopes alone.
     """
     types = types_of(ti.f64)
     of = TileLoops(function, backend == "cuda", n_kinds, tiling, once=True)

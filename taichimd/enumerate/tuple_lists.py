@@ -34,14 +34,7 @@ from taichimd.neighbours.tuple_arrays import (
 
 
 def tuple_lists_function(group: TermGroup, real: Any, term: Any, backend: str) -> Any:
-    """The device function that lists the tuples of a near list just cut; holds its own parallel loops.
-
-    Args:
-        group: the terms, and of which of them tuples are to be listed.
-        real: ti.f64 or ti.f32, of positions.
-        term: of parameters.
-        backend: "cuda" or "cpu".
-    """
+    """The device function that lists the tuples of a near list just cut; holds its own parallel loops."""
     terms = group.terms
     has_pair, has_body = group.by_tuple.pairs, group.by_tuple.bodies
     longest, overfull = Control.longest_near + group.number, Control.overfull + group.number
@@ -71,10 +64,7 @@ def tuple_lists_function(group: TermGroup, real: Any, term: Any, backend: str) -
 
     @ti.func
     def owned(i, entry, shift_bits):
-        """Whether an entry of atom i stands for the pair: one of the two does.
-
-        Of an atom and its image, the positive.
-        """
+        """Whether an entry of atom i stands for the pair; of an atom and its image, the positive does."""
         j = neighbour(entry, shift_bits)
         code = entry & ((1 << shift_bits) - 1)
         return j > i or (j == i and 2 * code < (1 << shift_bits))
@@ -186,10 +176,7 @@ def tuple_lists_function(group: TermGroup, real: Any, term: Any, backend: str) -
 
     @ti.func
     def list_tuples(g: ti.template(), control: ti.template()):
-        """Runs between the cut and its end.
-
-        Lists that do not fit set Control.overfull, and the host makes room.
-        """
+        """Runs between the cut and its end; sets Control.overfull where lists do not fit."""
         t = g.tuples
         if ti.static(far):
             count(g.verlet, g, control)

@@ -15,16 +15,11 @@ from taichimd.neighbours.tuple_arrays import entry_at, pairs_end, value_at
 
 
 def pair_function(look: Access, term: Any, count: int, numbers: Callable[[int], int], of_pair: Any) -> Any:
-    """Device function `(pair, table, g, how)`: leaves the numbers of a pair with its members.
+    """Device function `(pair, table, g, how)`.
 
-    Args:
-        look: of the terms.
-        term: type of what is computed from distances.
-        count: how many numbers of an atom passes have stored.
-        numbers: how many a member has, by `how`.
-        of_pair: device function `(r, p, q, mine, theirs, how)`: the numbers of the member of the first atom,
-            then of the second; p are the parameters of the pair, q those of the pair seen from the second
-            atom. Beyond the cutoff they are zero.
+    Leaves the numbers of a pair with its members, 0 beyond cutoffs.
+    `numbers`: how many a member has, by `how`; `of_pair`: device function `(r, p, q, mine, theirs, how)`,
+    numbers of the first, then of the second atom, which sees the pair with parameters q.
     """
 
     @computed_in(term)
@@ -52,13 +47,7 @@ def pair_function(look: Access, term: Any, count: int, numbers: Callable[[int], 
 
 
 def member_function(term: Any, numbers: Callable[[int], int], add: Callable[..., None]) -> Any:
-    """Device function as that of `visits.visit_function`, of the members of an atom.
-
-    Args:
-        term: type of what is computed from distances.
-        numbers: how many a member has, by `how`.
-        add: device function `(sums, d, r2, values, how)`: distance vector, its square, numbers of a member.
-    """
+    """As `visits.visit_function`, of the members of an atom, by `add`: `(sums, d, r2, values, how)`."""
 
     @computed_in(term)
     def visits(

@@ -59,14 +59,7 @@ class PairTuples:
 
 @cache
 def pair_tuples(terms: Terms, real: Any, term: Any, on_gpu: bool) -> PairTuples:
-    """The functions of a pair term.
-
-    Args:
-        terms: the tuple functions.
-        real: ti.f64 or ti.f32, of positions and forces.
-        term: the same or ti.f32, of what is computed from distances.
-        on_gpu: threads side by side; else vector instructions.
-    """
+    """The functions of a pair term; on a GPU threads side by side, else vector instructions."""
     function = terms.pair.function if terms.pair else None
     look = access(terms, term, ATOM_MAJOR)
     sums, shared = pair_sums(real), atom_sums(real, CHUNK)
@@ -169,14 +162,7 @@ class TripletTuples:
 
 @cache
 def triplet_tuples(terms: Terms, real: Any, term: Any, layout: int) -> TripletTuples:
-    """The functions of a three-body term.
-
-    Args:
-        terms: the tuple functions, without a pair term.
-        real: ti.f64 or ti.f32, of positions and forces.
-        term: the same or ti.f32, of what is computed from distances.
-        layout: of rows (`neighbours.rows`).
-    """
+    """The functions of a three-body term."""
     vec = ti.types.vector(3, term)
     look = access(terms, term, layout)
     is_bond_order = terms.bond_order is not None
@@ -226,10 +212,7 @@ def triplet_tuples(terms: Terms, real: Any, term: Any, layout: int) -> TripletTu
 
     @computed_in(term)
     def bonds(i, n, width, shift_bits, rows: ti.template(), kept: ti.template(), t: ti.template()):
-        """Add up the zetas of every bond of i; returns U_i.
-
-        Stores dU_i/dzeta in place of zeta, and partial forces.
-        """
+        """U_i from the zetas of every bond of i, which give way to dU_i/dzeta; stores partial forces."""
         x = rows.pos[i]
         a = look.kind_of(rows.kind, i)
         for record in range(t.firsts[2 * n + i], t.firsts[2 * n + i + 1]):

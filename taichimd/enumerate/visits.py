@@ -11,13 +11,9 @@ from taichimd.enumerate.access import Access
 def visit_function(look: Access, term: Any, count: int, near: bool, act: Callable[..., None]) -> Any:
     """Device function `(i, lane, many, table, g, sums, how)`: visits every `many`-th entry, from `lane` on.
 
-    Args:
-        look: of the terms.
-        term: type of what is computed from distances.
-        count: how many numbers of an atom passes have stored.
-        near: whether the near list is read, else the Verlet list.
-        act: device function `(sums, j, d, r2, p, mine, g, how)`: neighbour, distance vector, its square,
-            parameters of the pair, stored numbers of atom i; g, sums and how as given.
+    `count`: stored numbers of an atom; `near`: whether the near list is read; `act`: device function `(sums,
+    j, d, r2, p, mine, g, how)` of neighbour, distance vector, its square, parameters of the pair, stored
+    numbers of atom i.
     """
 
     @device_helper

@@ -21,10 +21,8 @@ from taichimd.enumerate.all_triples import BALANCED, DIRECT, later
 def forward_function(singlet: Any, doublet: Any, triplet: Any) -> Any:
     """Device function `(sums, i, left, size, given)`: terms of residue i and the `left` residues after it.
 
-    Args:
-        singlet: device function `(sums, i, given)`.
-        doublet: `(sums, i, j, given)`, i < j.
-        triplet: `(sums, i, j, k, given)`, i < j < k.
+    Singlets are `(sums, i, given)`, doublets `(sums, i, j, given)`, triplets `(sums, i, j, k, given)`, i < j
+    < k.
     """
 
     @ti.func
@@ -42,11 +40,7 @@ def forward_function(singlet: Any, doublet: Any, triplet: Any) -> Any:
 def window_function(singlet: Any, doublet: Any, triplet: Any, mapping: str) -> Any:
     """Device function `(sums, first, slot, size, given)`: terms of a slot in the window at `first`.
 
-    Args:
-        singlet: as for `forward_function`.
-        doublet: likewise.
-        triplet: likewise.
-        mapping: "balanced" or "direct", of doublets and triplets to slots.
+    Doublets and triplets are mapped to slots "balanced" or "direct"; functions as for `forward_function`.
     """
 
     @ti.func

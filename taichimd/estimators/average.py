@@ -83,11 +83,7 @@ class Average:
 
 @dataclass(frozen=True)
 class Trend:
-    """How far a series still drifts.
-
-    Attributes:
-        difference: mean of the second half less that of the first. error: standard error of the difference.
-    """
+    """Mean of the second half of a series less that of the first, and the error of the difference."""
 
     difference: float
     error: float
@@ -213,11 +209,7 @@ def _oscillates(series: NDArray[np.float64]) -> bool:
 
 
 def widening(independent: float) -> float:
-    """Factor of an error from the autocorrelation: `student` of a third of the independent samples, less one.
-
-    Args:
-        independent: number of independent samples, above 3.
-    """
+    """Factor of an error from autocorrelation: `student` of a third of the independent samples less one."""
     return student(independent / _PER_DEGREE - 1.0)
 
 
@@ -227,14 +219,9 @@ def _error_of(samples: NDArray[np.float64], g: float) -> float:
 
 
 def trend_of(series: NDArray[np.float64], start: int = 0) -> Trend:
-    """Difference between the means of the two halves of production, each with the error of its own scatter.
+    """Difference between the means of the halves of production from `start` on, each with its error.
 
-    Args:
-        series: (n,) samples at equal intervals.
-        start: first sample of production (`production_start`).
-
-    Raises:
-        AnalysisError: fewer than four samples from `start` on, or a number that is not finite.
+    AnalysisError: fewer than four samples, or a number that is not finite.
     """
     production = finite(series[start:], "series", 1)
     if len(production) < 4:

@@ -26,14 +26,10 @@ def pieces_of(samples: int) -> int:
 
 
 def consecutive_mean(samples: Array) -> Mean:
-    """Mean of many short consecutive blocks, with its error from their autocorrelation.
+    """Mean of many short consecutive blocks (blocks, ...), with its error from their autocorrelation.
 
-    Args:
-        samples: (blocks, ...) of equal length, one after the other.
-
-    Returns:
-        The error is NaN, and `note` says why, where the blocks hold fewer than `MIN_INDEPENDENT` independent
-        ones.
+    The error is NaN, and `note` says why, where the blocks hold fewer than `MIN_INDEPENDENT` independent
+    ones.
     """
     n, plain = len(samples), mean_of(samples)
     if n < MIN_INDEPENDENT:
@@ -60,14 +56,10 @@ def _inefficiency(deviation: Array) -> float:
 
 
 def block_note(values: Array, consecutive: bool = True) -> str:
-    """Why a few long blocks give no error, or how uncertain it is; "" if there is nothing to say.
+    """Why a few long blocks, or independent runs, give no error, or how uncertain it is.
 
-    Args:
-        values: (blocks,) of one number of each block, such as its diffusion coefficient.
-        consecutive: whether the blocks follow each other in one run; else they are independent runs.
-
-    Returns:
-        A note that begins with "no error" if there must be none.
+    "" if nothing is to say.
+    A note that begins with "no error" says that there must be none.
     """
     n, what = len(values), "block" if consecutive else "run"
     if n < 2:

@@ -168,11 +168,8 @@ class Peak:
 def highest_peak(x: Array, y: Array) -> Peak:
     """Top of the parabola through all points around the maximum that reach 70% of it, and the width there.
 
-    Unlike the highest point it moves little with the noise of a histogram.
-
-    Args:
-        x: (points,) rising, equally spaced; three or more.
-        y: (points,) not below zero.
+    Unlike the highest point it moves little with the noise of a histogram. x: three or more, equally spaced;
+    y: not below 0.
     """
     top = int(y.argmax())
     low_points = np.flatnonzero(y < 0.7 * y[top])

@@ -30,20 +30,9 @@ def equilibrium_conductance(
 
     With baths at both ends this is the conductance from bath to bath. In a closed system the integral falls
     behind its plateau, because Q is the change of the energy of a finite part: the plateau ends long before
-    the time in which the parts exchange their energy (`exchange_time`). The first maximum is no plateau.
-
-    Args:
-        flows: (samples,) Q of each run, eV per internal time.
-        dt: internal time between samples.
-        temperature: K.
-        window: longest correlation time, internal.
-        plateau: internal times between which the running integral is averaged.
-
-    Returns:
-        eV/(internal time K), of the whole interface.
-
-    Raises:
-        AnalysisError: wrong numbers, a window longer than a run, a plateau outside it.
+    the time in which the parts exchange their energy (`exchange_time`). The first maximum is no plateau. Q
+    (samples,) of each run is in eV per internal time, times are internal, the result is eV/(internal time K)
+    of the whole interface.
     """
     positive(temperature=temperature)
     factor = 1.0 / (KB * temperature**2)
@@ -53,29 +42,20 @@ def equilibrium_conductance(
 def exchange_time(conductance: float, atoms: tuple[int, int]) -> float:
     """Time in which two parts of a closed system come to one temperature, C/G with 1/C = 1/C_A + 1/C_B.
 
-    Args:
-        conductance: between them, eV/(time K).
-        atoms: of the two parts, with the heat capacity 3 k_B of each atom of a classical harmonic crystal.
+    The conductance G is in eV/(time K); each atom has the heat capacity 3 k_B of a classical harmonic
+    crystal.
     """
     capacity = 3.0 * KB * atoms[0] * atoms[1] / (atoms[0] + atoms[1])
     return capacity / conductance if conductance > 0.0 else np.inf
 
 
 def without_exchange(integral: float, times: Array, capacity: float) -> tuple[float, float]:
-    """Conductance between two parts of a closed system from its Green-Kubo integral, which decays.
+    """Conductance G between two parts of a closed system from its Green-Kubo integral, which decays.
 
     The energy difference of two parts relaxes as exp(-t G/C), so the integral is G exp(-t G/C), and its mean
     on a plateau is G times the mean of this exponential. (With E the energy of a part and Q = -dE/dt the
-    integral of <Q(0) Q(t)> is -d/dt <E(0) E(t)>, and <E^2> = k_B T^2 C.)
-
-    Args:
-        integral: mean of the integral on the plateau, in the unit of G.
-        times: (m,) of the plateau.
-        capacity: C = G times the exchange time.
-
-    Returns:
-        G, and dG/d(integral). NaN if the integral is larger than any G explains: the parts exchange their
-        energy before the plateau.
+    integral of <Q(0) Q(t)> is -d/dt <E(0) E(t)>, and <E^2> = k_B T^2 C.) C is G times the exchange time.
+    Returns G and dG/d(integral): NaN if the parts exchange their energy before the plateau.
     """
     if not (np.isfinite(integral) and integral > 0.0):
         return integral, 1.0
@@ -120,16 +100,10 @@ class Line:
 
 
 def line_through(x: Array, y: Array, begin: float, end: float) -> Line | None:
-    """Least-squares line through the bins well within a piece; None if there are fewer than `FEWEST`.
+    """Least-squares line through the bins (angstrom, K) well within a piece; None if fewer than `FEWEST`.
 
     Errors come from the scatter about the line: errors of neighbouring bins are not independent of each other
     in time, but their scatter is what the line does not explain.
-
-    Args:
-        x: (bins,) angstrom.
-        y: (bins,) K; bins without a number are left out.
-        begin: of the piece, angstrom.
-        end: of the piece, angstrom.
     """
     cut = MARGIN * (end - begin)
     used = (x >= begin + cut) & (x <= end - cut) & np.isfinite(y)
@@ -153,13 +127,7 @@ def jump(left: Line, right: Line, x: float) -> tuple[float, float]:
 
 
 def why_not_steady(given: Array, taken: Array, consecutive: bool) -> str:
-    """Why heat does not flow steadily; empty if nothing is wrong.
-
-    Args:
-        given: (samples,) heat per time that the source gives, of blocks of one run or of several runs.
-        taken: (samples,) heat per time that the sink takes, above 0 where it takes.
-        consecutive: whether the samples are blocks of one run.
-    """
+    """Why heat does not flow steadily from what source and sink give and take per time; empty if it does."""
     both, difference = mean_of(0.5 * (given + taken)), mean_of(given - taken)
     if both.value <= 0.0:
         return f"source and sink give {given.mean():.3g} and take {taken.mean():.3g} eV/ps: no heat flows"
@@ -199,13 +167,7 @@ class Extrapolated:
 def extrapolate(lengths: Array, kappa: Array, errors: Array) -> Extrapolated:
     """Weighted least squares of 1/kappa against 1/L; errors from those of the points, not from the fit.
 
-    Args:
-        lengths: (m,) angstrom, between the baths.
-        kappa: (m,) W/(m K) of each.
-        errors: (m,) of kappa.
-
-    Raises:
-        AnalysisError: fewer than two lengths, numbers not above 0, a line that meets 1/L = 0 below 0.
+    AnalysisError: fewer than two lengths, numbers not above 0, a line that meets 1/L = 0 below 0.
     """
     lengths, kappa, errors = (np.asarray(one, float) for one in (lengths, kappa, errors))
     if len(lengths) < 2 or len(np.unique(lengths)) < 2:

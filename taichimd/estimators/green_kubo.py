@@ -74,11 +74,7 @@ class GreenKubo:
 
 
 def runs_of(values: Any, name: str, axes: int) -> list[Array]:
-    """One run, or several, as a list of checked arrays of `axes` axes.
-
-    Raises:
-        AnalysisError: no run, wrong shape, numbers that are not finite.
-    """
+    """One run, or several, as a list of checked arrays of `axes` axes."""
     several = isinstance(values, list | tuple) or np.ndim(values) == axes + 1
     runs = [finite(run, name, axes) for run in values] if several else [finite(values, name, axes)]
     if not runs:
@@ -87,11 +83,7 @@ def runs_of(values: Any, name: str, axes: int) -> list[Array]:
 
 
 def positive(**values: float) -> None:
-    """Refuse what must be above zero.
-
-    Raises:
-        AnalysisError: the first that is not.
-    """
+    """Raise an AnalysisError for the first that is not above zero."""
     for name, value in values.items():
         if not (np.isfinite(value) and value > 0):
             raise AnalysisError(f"{name} = {value}: expected a number above 0")
@@ -104,17 +96,9 @@ def integrate(
     factor: float,
     plateau: tuple[float, float],
 ) -> GreenKubo:
-    """Factor times the time integral of the autocorrelation of each channel.
+    """Factor times the time integral of the autocorrelation of each channel of runs (steps, channels).
 
-    Args:
-        runs: (steps, channels) each.
-        dt: time between samples.
-        window: longest correlation time.
-        factor: in front of the integral, unit conversion included.
-        plateau: times between which the running integral is averaged.
-
-    Raises:
-        AnalysisError: window longer than a run, plateau outside the window, a number that is not finite.
+    The running integral is averaged between the times of the plateau; the factor has the conversion of units.
     """
     positive(dt=dt, window=window)
     lags = round(window / dt)
@@ -128,17 +112,7 @@ def integrate(
 
 
 def read_off(correlation: Array, dt: float, factor: float, plateau: tuple[float, float]) -> GreenKubo:
-    """Factor times the integral of correlation functions of independent samples.
-
-    Args:
-        correlation: (samples, m, channels) at the times 0, dt, 2 dt ...
-        dt: time between rows.
-        factor: in front of the integral, unit conversion included.
-        plateau: times between which the running integral is averaged.
-
-    Raises:
-        AnalysisError: plateau outside the window.
-    """
+    """Factor times the integral of correlations (samples, m, channels) at the times 0, dt, 2 dt ..."""
     time: Array = dt * np.arange(correlation.shape[1], dtype=np.float64)
     integral = factor * np.array([running_integral(c, dt) for c in correlation])
     across = integral.mean(axis=2)
@@ -200,11 +174,7 @@ def _averaged(value: float, series: Array, samples: int) -> Mean:
 
 
 def trapezoid_weights(first: int, last: int, dt: float) -> Array:
-    """Weights w_k of C(k) in the mean of its running integrals up to the rows `first` ... `last`.
-
-    Returns:
-        (last + 1,) in the unit of dt.
-    """
+    """Weights (last + 1,) of C(k) in the mean of its running integrals up to `first` ... `last`, as dt."""
     k = np.arange(last + 1)
     weights = dt * (last - np.maximum(k, first - 1) + 0.5 * (k >= first)) / (last - first + 1)
     weights[0] = 0.5 * dt * (last - max(first - 1, 0)) / (last - first + 1)
@@ -212,15 +182,7 @@ def trapezoid_weights(first: int, last: int, dt: float) -> Array:
 
 
 def products(run: Array, weights: Array) -> Array:
-    """y_i = x_i sum_k w_k x_{i+k} of each channel, where all x_{i+k} are there.
-
-    Args:
-        run: (n, channels).
-        weights: (m,), m at most n.
-
-    Returns:
-        (n - m + 1, channels).
-    """
+    """y_i = x_i sum_k w_k x_{i+k} of each channel, (n - m + 1, channels), where all x_{i+k} are there."""
     n, m = len(run), len(weights)
     size = 1 << (n + m).bit_length()
     spectrum = np.fft.rfft(run, size, axis=0) * np.conj(np.fft.rfft(weights, size))[:, None]

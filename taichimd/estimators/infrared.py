@@ -15,25 +15,13 @@ derivative (at 0.35 it has 37 % of it, which is made up for)."""
 
 
 def infrared_spectrum(dipoles: Any, dt: float, lags: int, blocks: int = 5) -> DensityOfStates:
-    """Power spectrum of the derivative of a dipole moment M.
+    """Power spectrum of the derivative of a dipole moment M (samples, 3), at frequencies up to `FASTEST`/dt.
 
-        F(f) = integral over all t of <dM/dt(0) . dM/dt(t)> cos(2 pi f t),
-
-    with Parzen's window. The absorption coefficient times the refractive index is F/(6 eps0 c V kB T) of a
-    classical system (D. A. McQuarrie, Statistical Mechanics, 1976, chapter 21). The derivative is a central
-    difference, whose factor sin(x)/x, x = 2 pi f dt, is divided out.
-
-    Args:
-        dipoles: (samples, 3), at equal intervals.
-        dt: time between samples.
-        lags: longest correlation time, in samples.
-        blocks: pieces of the series for the error.
-
-    Returns:
-        Frequencies up to `FASTEST`/dt, and F, in the unit of the dipole squared per time.
-
-    Raises:
-        AnalysisError: too few samples, wrong shape or numbers that are not finite.
+    F(f) = integral over all t of <dM/dt(0) . dM/dt(t)> cos(2 pi f t), with Parzen's window. The absorption
+    coefficient times the refractive index is F/(6 eps0 c V kB T) of a classical system (D. A. McQuarrie,
+    Statistical Mechanics, 1976, chapter 21). The derivative is a central difference, whose factor sin(x)/x, x
+    = 2 pi f dt, is divided out. F is in the unit of the dipole squared per time; its error is of `blocks`
+    pieces.
     """
     series = finite(dipoles, "dipole moments", 2)
     if len(series) < 4 or series.shape[1] != 3:

@@ -9,13 +9,7 @@ from numpy.typing import NDArray
 
 
 def molecules(n: int, i: NDArray[np.int32], j: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Number of the molecule of each atom, (n,), from 0.
-
-    Args:
-        n: number of atoms.
-        i: (m,) one atom of each bond, from 0.
-        j: (m,) the other.
-    """
+    """Number of the molecule of each of n atoms, (n,), from 0; `i`, `j`: (m,) atoms of each bond."""
     from scipy.sparse import coo_array  # with csgraph it takes a third of a second to import
     from scipy.sparse.csgraph import connected_components
 
@@ -30,15 +24,7 @@ def made_whole(
     i: NDArray[np.int32],
     j: NDArray[np.int32],
 ) -> NDArray[np.int64]:
-    """Cells by which to shift each atom so that molecules are whole, (n, 3).
-
-    Args:
-        positions: (n, 3) angstrom.
-        cell: (3, 3) rows, angstrom.
-        pbc: (3,) periodic directions; along the others nothing shifts.
-        i: (m,) one atom of each bond, from 0.
-        j: (m,) the other; a bond is taken to be the shortest way between its atoms.
-    """
+    """Cells by which to shift each atom so that molecules are whole, (n, 3); bonds take the shortest way."""
     n, periodic = len(positions), np.asarray(pbc, bool)
     shifts = np.zeros((n, 3), np.int64)
     if not periodic.any() or not len(i):
@@ -62,12 +48,7 @@ def made_whole(
 
 
 def count_formulas(symbols: Sequence[str], of_molecule: NDArray[np.int32]) -> Counter[str]:
-    """Number of molecules of each formula, in Hill order: C, then H, then the others by letters.
-
-    Args:
-        symbols: of the n atoms.
-        of_molecule: (n,) number of each atom's molecule, as `molecules` gives.
-    """
+    """Number of molecules of each formula, in Hill order: C, then H, then the others by letters."""
     species, kinds = np.unique(np.array(symbols), return_inverse=True)
     composition = np.zeros((of_molecule.max() + 1, len(species)), np.int64)
     np.add.at(composition, (of_molecule, kinds), 1)

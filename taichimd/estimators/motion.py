@@ -107,18 +107,8 @@ def diffusion_from_msd(
     """D along x, y, z as half the slope of the mean square displacement (Einstein 1905), by a linear fit.
 
     Displacements, of all time origins, by FFT: V. Calandrini et al., Collection SFN 12, 201 (2011),
-    doi:10.1051/sfn/201112010.
-
-    Args:
-        positions: (frames, atoms, 3) angstrom, never wrapped, of the atoms to average over.
-        dt: time between frames.
-        window: longest time.
-        fit: times between which the line is fitted; None: from 0.2 to 1 times the window, and from the end of
-            the ballistic part if that is later (`fit_diffusion`): look at the curve.
-        blocks: pieces of the run for the error.
-
-    Raises:
-        AnalysisError: window longer than a piece, fit outside the window, wrong shape or numbers.
+    doi:10.1051/sfn/201112010. Positions (frames, atoms, 3), angstrom, are never wrapped; the error is of
+    `blocks` pieces; the fit as in `fit_diffusion`, which says how far to trust it.
     """
     positive(dt=dt, window=window)
     lags = round(window / dt)
@@ -129,18 +119,12 @@ def diffusion_from_msd(
 
 
 def fit_diffusion(squares: Array, dt: float, fit: tuple[float, float] | None = None) -> Diffusion:
-    """D from mean square displacements of independent samples; the fit as in `diffusion_from_msd`.
+    """D from mean square displacements (samples, m, 3) of independent samples at the times 0, dt, 2 dt ...
 
-    Args:
-        squares: (samples, m, 3) angstrom^2 along x, y, z at the times 0, dt, 2 dt ...
-        dt: time between rows.
-        fit: times between which the line is fitted; None: from 0.2 to 1 times the longest, without the
-            ballistic part, where displacements grow as t^2. It ends at the first time
-            t > 0 whose doubling multiplies the displacement by 2^1.5 or less, half-way between t^2 and t. If
-            there is none, the second half is fitted, and the result is not `diffusive`.
-
-    Raises:
-        AnalysisError: fit outside the times, or fewer than two of them beyond 0; numbers that are not finite.
+    `fit`: times between which the line is fitted; None: from 0.2 to 1 times the longest, without the
+    ballistic part, where displacements grow as t^2. It ends at the first time t > 0 whose doubling multiplies
+    the displacement by 2^1.5 or less, half-way between t^2 and t. If there is none, the second half is
+    fitted, and the result is not `diffusive`.
     """
     msd = finite(squares, "mean square displacements", 3)
     lags = msd.shape[1] - 1
@@ -183,19 +167,9 @@ def _ballistic_end(total: Array) -> tuple[int, bool]:
 
 
 def velocity_autocorrelation(velocities: Any, lags: int, weights: Any = None, blocks: int = 1) -> Array:
-    """Mean over atoms and all time origins of w v(t0) v(t0 + t), by FFT.
+    """Mean over atoms and all time origins of w v(t0) v(t0 + t), (blocks, lags + 1, 3), by FFT.
 
-    Args:
-        velocities: (frames, atoms, 3).
-        lags: largest number of frames between the two.
-        weights: (atoms,), such as the masses; None: 1.
-        blocks: pieces of the run.
-
-    Returns:
-        (blocks, lags + 1, 3) in the unit of the velocity squared, times that of the weights.
-
-    Raises:
-        AnalysisError: wrong shape, numbers that are not finite, lags not below the frames of a piece.
+    Velocities (frames, atoms, 3); weights (atoms,), such as the masses, or None: 1.
     """
     pieces = _pieces(velocities, "velocities", lags, blocks)
     n = pieces.shape[2]
@@ -210,20 +184,10 @@ def density_of_states(
 ) -> DensityOfStates:
     """Vibrational density of states: cosine transform of the mass-weighted velocity autocorrelation.
 
-    J. M. Dickey and A. Paskin, Phys. Rev. 188, 1407 (1969). The correlation is multiplied by the window of
-    E. Parzen, Technometrics 3, 167 (1961), which makes lines 1.3/T wide (`LINE_WIDTH`). Its transform,
-    (sin x / x)^4, is nowhere negative, so that a line leaks no negative density to other frequencies.
-    Frequencies reach up to 1/(2 dt); faster vibrations fold back.
-
-    Args:
-        velocities: (frames, atoms, 3).
-        masses: (atoms,).
-        dt: time between frames.
-        window: longest correlation time T.
-        blocks: pieces of the run for the error.
-
-    Raises:
-        AnalysisError: window longer than a piece, atoms at rest, wrong shape or numbers.
+    J. M. Dickey and A. Paskin, Phys. Rev. 188, 1407 (1969). The correlation is multiplied by the window of E.
+    Parzen, Technometrics 3, 167 (1961), which makes lines 1.3/T wide (`LINE_WIDTH`) with T the longest time.
+    Its transform, (sin x / x)^4, is nowhere negative, so that a line leaks no negative density to other
+    frequencies. Frequencies reach up to 1/(2 dt); faster vibrations fold back.
     """
     positive(dt=dt, window=window)
     lags = round(window / dt)
@@ -234,14 +198,7 @@ def density_of_states(
 def spectrum(correlations: Array, n_atoms: int, dt: float) -> DensityOfStates:
     """Density of states from velocity autocorrelations of independent samples, as in `density_of_states`.
 
-    Args:
-        correlations: (samples, m) mass-weighted, the three directions added up, at the times 0, dt, 2 dt ...;
-            their scale does not matter.
-        n_atoms: atoms that they are the mean of.
-        dt: time between rows.
-
-    Raises:
-        AnalysisError: atoms at rest, numbers that are not finite.
+    Correlations (samples, m) are mass-weighted, the three directions added up; their scale does not matter.
     """
     correlation = finite(correlations, "velocity autocorrelation", 2)
     lags = correlation.shape[1] - 1
@@ -262,14 +219,11 @@ def parzen(lags: int) -> Array:
 
 
 def joint_note(correlations: Array) -> str:
-    """Why velocity autocorrelations of consecutive blocks give no error; "" if they do.
+    """Why velocity autocorrelations (blocks, m) of consecutive blocks give no error; "" if they do.
 
     The record must be ten correlation times long, 2 times the integral of the square of the normalised
     autocorrelation: R. Zwanzig and N. K. Ailawadi, Phys. Rev. 182, 280 (1969). A block is taken to be two
     windows long.
-
-    Args:
-        correlations: (blocks, m).
     """
     blocks, lags = len(correlations), correlations.shape[1] - 1
     mean = correlations.mean(axis=0) / correlations[:, 0].mean()
@@ -281,17 +235,9 @@ def joint_note(correlations: Array) -> str:
 
 
 def unwrapped(positions: Any, cells: Any, pbc: Any) -> tuple[Array, int]:
-    """Undo the folding of atoms into the cell: between frames each atom takes the shortest way.
+    """Undo the folding of atoms into the cell; returns positions, and how many jumps were undone.
 
-    Right if no atom really moves by half a cell between frames.
-
-    Args:
-        positions: (frames, atoms, 3) angstrom.
-        cells: (frames, 3, 3) rows, angstrom.
-        pbc: (3,) periodic directions.
-
-    Returns:
-        Continuous positions, and how many jumps were undone.
+    Between frames each atom takes the shortest way: right if no atom really moves by half a cell.
     """
     x, boxes = finite(positions, "positions", 3).copy(), finite(cells, "cells", 3)
     periodic = np.asarray(pbc, bool) & (np.linalg.norm(boxes, axis=2).min(axis=0) > 0)
@@ -309,15 +255,10 @@ def unwrapped(positions: Any, cells: Any, pbc: Any) -> tuple[Array, int]:
 
 
 def at_mean_cell(positions: Any, cells: Any, pbc: Any) -> Array:
-    """Positions as they were in the mean cell: without the strain of a cell that changes.
+    """Positions (frames, atoms, 3) as they were in the mean cell: without the strain of a cell that changes.
 
-    With it an atom that is n cells away moves by n times every change of the cell, which is no diffusion:
-    S. von Bülow, J. T. Bullerjahn, G. Hummer, J. Chem. Phys. 153, 021101 (2020), doi:10.1063/5.0008316.
-
-    Args:
-        positions: (frames, atoms, 3) angstrom, never wrapped.
-        cells: (frames, 3, 3) rows, angstrom.
-        pbc: (3,) periodic directions; along the others nothing changes.
+    With it an atom that is n cells away moves by n times every change of the cell, which is no diffusion: S.
+    von Bülow, J. T. Bullerjahn, G. Hummer, J. Chem. Phys. 153, 021101 (2020), doi:10.1063/5.0008316.
     """
     x, boxes = finite(positions, "positions", 3), finite(cells, "cells", 3)
     periodic = np.asarray(pbc, bool) & (np.linalg.norm(boxes, axis=2).min(axis=0) > 0)
@@ -328,15 +269,7 @@ def at_mean_cell(positions: Any, cells: Any, pbc: Any) -> Array:
 
 
 def without_drift(trajectory: Any, masses: Any) -> Array:
-    """Positions or velocities relative to the centre of mass, which neither diffuses nor vibrates.
-
-    Args:
-        trajectory: (frames, atoms, 3).
-        masses: (atoms,).
-
-    Raises:
-        AnalysisError: another shape, numbers that are not finite.
-    """
+    """Positions or velocities relative to the centre of mass, which neither diffuses nor vibrates."""
     x = finite(trajectory, "trajectory", 3)
     w = np.asarray(masses, float) / np.sum(masses)
     return np.asarray(x - np.einsum("fac,a->fc", x, w)[:, None])

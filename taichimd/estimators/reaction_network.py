@@ -6,14 +6,7 @@ from taichimd.estimators.reactions import Reactions
 
 
 def network(found: Reactions) -> Counter[tuple[str, str]]:
-    """Number of events in which atoms of one species go to another species, by pairs of formulas.
-
-    Args:
-        found: `reactions.find_reactions`.
-
-    Returns:
-        For (reactant, product) the number of pairs of molecules that share atoms, over all events.
-    """
+    """For (reactant, product) the number of pairs of molecules that share atoms, over all events."""
     edges: Counter[tuple[str, str]] = Counter()
     for event in found.events:
         for used, before in zip(event.reactants, event.reactant_formulas, strict=True):

@@ -58,14 +58,9 @@ class Rate:
         return "1/s" if self.molecularity == 1 else f"cm{3 * (self.molecularity - 1)}/s"
 
     def constants(self, volume: float | None = None) -> tuple[float, float, float]:
-        """Rate constant with its range.
+        """Rate constant with its range: for each combination of reactants, 1/ps, or with a volume in `unit`.
 
-        Args:
-            volume: angstrom^3; None: for each combination of reactants, 1/ps.
-
-        Returns:
-            Value, lower and upper end in 1/ps, or with a volume in `unit`; NaN where the reactants never
-            were there together.
+        NaN where the reactants never were there together.
         """
         if not self.exposure > 0.0:
             return nan, nan, nan
@@ -151,16 +146,7 @@ def lifetimes(found: Reactions) -> list[Lifetime]:
 
 
 def population(found: Reactions, formulas: Iterable[str] | None = None) -> tuple[Array, dict[str, Array]]:
-    """Numbers of molecules through time.
-
-    Args:
-        found: `reactions.find_reactions`.
-        formulas: species; None: all, the most frequent first.
-
-    Returns:
-        times: (t,) ps, at which a number changes, with start and end. By formula (t,) numbers from that time
-            on.
-    """
+    """Times (ps) at which a number of molecules changes, with start and end; by formula numbers since."""
     wanted = [one.formula for one in lifetimes(found)] if formulas is None else list(formulas)
     ends = {found.start, found.end} | {t for one in found.molecules for t in (one.born, one.died)}
     times = np.array(sorted(ends))

@@ -61,11 +61,7 @@ class Event:
         return f"{_side(self.reactant_formulas)} -> {_side(self.product_formulas)}"
 
     def smiles(self, symbols: Sequence[str]) -> str:
-        """The reaction as SMILES (`estimators.smiles`), in the order of the formulas: A.B>>C.
-
-        Args:
-            symbols: of all atoms.
-        """
+        """The reaction as SMILES (`estimators.smiles`), in the order of the formulas: A.B>>C."""
         sides = (
             ".".join(smiles(symbols, *one) for one in zip(atoms, bonds, strict=True))
             for atoms, bonds in (
@@ -76,11 +72,7 @@ class Event:
         return ">>".join(sides)
 
     def atoms_text(self, labels: Sequence[int]) -> str:
-        """Atoms of the molecules in the order of their formulas, such as "0 1 + 2 -> 0 + 1 2".
-
-        Args:
-            labels: number of each atom for the user.
-        """
+        """Atoms of the molecules by their labels, in the order of formulas, such as "0 1 + 2 -> 0 + 1 2"."""
         sides = (
             " + ".join(" ".join(str(labels[atom]) for atom in sorted(one)) for one in side)
             for side in (self.reactants, self.products)
@@ -127,10 +119,7 @@ def find_reactions(history: BondHistory, symbols: Sequence[str]) -> Reactions:
 
 @dataclass
 class _Life:
-    """A molecule between two changes: `made` and `used` are numbers of changes, None at start and end.
-
-    `bonds` are those at its start, `last_bonds` those at its end.
-    """
+    """A molecule between two changes, `made` and `used`, None at start and end; its first and last bonds."""
 
     atoms: Atoms
     born: int

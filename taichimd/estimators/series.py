@@ -63,10 +63,7 @@ def with_error(value: float, error: float | None) -> str:
 def student(degrees: float) -> float:
     """Factor of a standard error from few samples that makes two errors cover 95 %, as of many.
 
-    Student's t at 95 % over the normal distribution's 1.96.
-
-    Args:
-        degrees: degrees of freedom of the error, above 0.
+    Student's t at 95 %, of so many degrees of freedom, over the normal distribution's 1.96.
     """
     return quantile_975(degrees) / _NORMAL
 
@@ -86,11 +83,7 @@ def mean_of(samples: Array) -> Mean:
 
 
 def finite(values: Any, name: str, axes: int) -> Array:
-    """Values as a float64 array, checked.
-
-    Raises:
-        AnalysisError: wrong number of axes, or a number that is not finite.
-    """
+    """Values as a float64 array of so many axes, all finite, or an AnalysisError."""
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != axes:
         raise AnalysisError(f"{name} has {array.ndim} axes, expected {axes}")
@@ -104,11 +97,7 @@ def _first_bad(array: Array) -> list[int]:
 
 
 def check_window(lags: int, length: int, name: str) -> None:
-    """Refuse a correlation window that the series cannot fill.
-
-    Raises:
-        AnalysisError: fewer than one lag, or as many lags as there are samples.
-    """
+    """Raise an AnalysisError for a correlation window that the series cannot fill."""
     if lags < 1:
         raise AnalysisError(f"correlation window of {lags} samples: expected 1 or more")
     if lags >= length:
@@ -119,19 +108,9 @@ def check_window(lags: int, length: int, name: str) -> None:
 
 
 def autocorrelation(series: Any, lags: int) -> Array:
-    """C(k) = 1/(n-k) sum_i x_i x_{i+k}, unbiased, by FFT; the mean is not subtracted.
+    """C(k) = 1/(n-k) sum_i x_i x_{i+k}, (lags + 1, ...), unbiased, by FFT; the mean is not subtracted.
 
     Allen and Tildesley, section 8.3.2: padding to twice the length keeps the ends from meeting.
-
-    Args:
-        series: (n, ...) samples at equal intervals; trailing axes are separate series.
-        lags: largest k.
-
-    Returns:
-        (lags + 1, ...).
-
-    Raises:
-        AnalysisError: a number is not finite, or lags are not below n.
     """
     x = np.asarray(series, np.float64)
     x = finite(x, "series", max(x.ndim, 1))

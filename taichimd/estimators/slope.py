@@ -32,17 +32,10 @@ class Slope:
 
 
 def slope_of(times: NDArray[np.float64], series: NDArray[np.float64]) -> Slope | None:
-    """Least-squares slope of a series; None below three samples, or where all are of one time.
+    """Least-squares slope of a series (n,); None below three samples, or where all are of one time.
 
     Error: sqrt(g s^2 / sum (t - <t>)^2) with the variance s^2 of the residuals (n - 2 degrees of freedom) and
     their statistical inefficiency g (`inefficiency_of`), times `widening` for few samples.
-
-    Args:
-        times: (n,).
-        series: (n,) at about equal intervals.
-
-    Raises:
-        AnalysisError: a number that is not finite.
     """
     t, x = finite(times, "times", 1), finite(series, "series", 1)
     n = len(x)

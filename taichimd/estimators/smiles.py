@@ -16,13 +16,7 @@ def has_smiles() -> bool:
 
 
 def smiles(symbols: Sequence[str], atoms: Iterable[int], bonds: Iterable[tuple[int, int]]) -> str:
-    """Canonical SMILES of one molecule, such as [H][O][H].
-
-    Args:
-        symbols: of all atoms.
-        atoms: numbers of the atoms of the molecule.
-        bonds: pairs of these numbers.
-    """
+    """Canonical SMILES of the molecule of some atoms with bonds between them, such as [H][O][H]."""
     from rdkit import Chem
 
     molecule, place = Chem.RWMol(), {}

@@ -29,18 +29,10 @@ def frequencies(lags: int, interval: float) -> Array:
 
 
 def spectrum(plus: Array, minus: Array, interval: float) -> Array:
-    """J(w) at `frequencies`: 2 d sum_n h_n K_n cos(w n d) over lags of both signs.
+    """J(w), (2 lags, ...), at `frequencies`: 2 d sum_n h_n K_n cos(w n d) over lags (ps) of both signs.
 
     Its sum over the cells times their width over 2 pi is K_0, to rounding, whatever interval and window are:
     this checks factors, and neither aliasing nor resolution.
-
-    Args:
-        plus: (lags, ...) K at t = 0, d, 2d, ...
-        minus: (lags, ...) K at t = 0, -d, -2d, ...
-        interval: d, ps.
-
-    Returns:
-        (2 lags, ...) in units of K times ps.
     """
     lags = len(plus)
     both = plus + minus
@@ -56,14 +48,10 @@ def integral(values: Array, lags: int, interval: float) -> Array:
 
 
 def quantum(w: Array, temperature: float) -> Array:
-    """f(x) = x^2 e^x/(e^x - 1)^2 with x = hbar w/(k_B T): the heat capacity of a mode over k_B.
+    """f(x) = x^2 e^x/(e^x - 1)^2 with x = hbar w/(k_B T): the heat capacity of a mode over k_B; w in rad/ps.
 
     Exact for harmonic transmission; good for amorphous solids and interfaces. In crystals, where phonons
     scatter each other, it makes kappa too small, because classical scattering is too strong as well.
-
-    Args:
-        w: rad/ps.
-        temperature: K.
     """
     x = HBAR_OVER_K * np.asarray(w, float) / temperature
     small = np.maximum(x, 1e-8)
@@ -71,27 +59,14 @@ def quantum(w: Array, temperature: float) -> Array:
 
 
 def free_paths(kappa: Array, conductance: Array, error: Array) -> Array:
-    """lambda(w) = kappa(w)/G(w), nm; NaN where G(w) is below three of its errors.
-
-    Args:
-        kappa: W/(m K)/THz.
-        conductance: GW/(m^2 K)/THz of a ballistic system.
-        error: of the conductance.
-    """
+    """lambda(w) = kappa(w)/G(w), nm; NaN where G(w) is below three of its errors."""
     known = conductance > 3.0 * error
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(known, kappa / conductance, np.nan)
 
 
 def kappa_of_length(kappa: Array, paths: Array, lengths: Array, width: float) -> Array:
-    """kappa(L) = integral of kappa(w)/(1 + lambda(w)/L) dw/2pi, W/(m K), at each of some lengths (nm).
-
-    Args:
-        kappa: W/(m K)/THz.
-        paths: nm, NaN where unknown.
-        lengths: nm.
-        width: of a cell of w, rad/ps.
-    """
+    """kappa(L) = integral of kappa(w)/(1 + lambda(w)/L) dw/2pi, W/(m K), at each of some lengths (nm)."""
     known = np.isfinite(paths)
     share = 1.0 / (1.0 + np.maximum(paths[known], 0.0)[None] / np.asarray(lengths, float)[:, None])
     return np.asarray((kappa[known] * share).sum(axis=1) * width / (2.0 * np.pi))

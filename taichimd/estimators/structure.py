@@ -34,15 +34,9 @@ MAX_PAIRS, MAX_NEIGHBOURS = 1e10, 1e5
 
 
 def check_reach(n: int, volume: float, r_max: float) -> None:
-    """Refuse radial distributions whose every frame would take minutes or years, because all images count.
+    """Raise an AnalysisError for radial distributions whose every frame would take minutes or years.
 
-    Args:
-        n: atoms of the cell.
-        volume: angstrom^3, of either sign, as a determinant is.
-        r_max: angstrom.
-
-    Raises:
-        AnalysisError: more than `MAX_PAIRS` distances up to r_max, and `MAX_NEIGHBOURS` of each atom.
+    Too many are `MAX_PAIRS` distances up to r_max (angstrom), and `MAX_NEIGHBOURS` of each of n atoms.
     """
     volume = max(abs(volume), 1e-6)
     pairs = n * n / volume * 4.0 / 3.0 * np.pi * r_max**3
@@ -57,11 +51,8 @@ def check_reach(n: int, volume: float, r_max: float) -> None:
 def mean_neighbours(vectors: Array, pbc: Any, positions: Array, radius: float) -> float:
     """Atoms and images around an atom, on average, if all were evenly spread; before anybody counts them.
 
-    Args:
-        vectors: (3, 3) angstrom, rows; where not periodic any that is not in the plane of the others.
-        pbc: (3,) whether a direction is periodic; of the others counts how far atoms are apart.
-        positions: (n, 3) angstrom.
-        radius: angstrom.
+    Where not periodic a cell vector is any that is not in the plane of the others: how far atoms are apart
+    counts.
     """
     if not len(positions):
         return 0.0
@@ -77,21 +68,9 @@ def radial_distribution(
     """Normalise histograms of distances: g(r) = V counts / (frames N_a N_b shell volume).
 
     Allen and Tildesley (2017), section 8.2. The density of b is N_b / V for b = a, too, so that coordination
-    numbers are exact counts; an ideal gas of N atoms of one kind has g = 1 - 1/N.
-
-    Args:
-        counts: (bins,) or, for an error, (samples, bins): how often an atom b, or an image of one, was at a
-            distance from an atom a; bins of equal width up to r_max. For a = b each pair counts twice.
-        frames: in each sample; a number or (samples,).
-        r_max: angstrom.
-        n_a: number of atoms a.
-        n_b: number of atoms b.
-        volume: angstrom^3; of a cell that changes, 1 / (mean of 1/V).
-        consecutive: whether the samples follow each other in one run, so that their autocorrelation counts;
-            else they are independent.
-
-    Raises:
-        AnalysisError: a number that must be above zero is not.
+    numbers are exact counts; an ideal gas of N atoms of one kind has g = 1 - 1/N. Counts (bins,) or, for an
+    error, (samples, bins), of samples that are independent or `consecutive`, have equal bins up to r_max; for
+    a = b each pair counts twice. The volume of a cell that changes is 1 / (mean of 1/V).
     """
     table = np.atleast_2d(np.asarray(counts, np.float64))
     table = finite(table, "histogram", 2)
@@ -111,11 +90,7 @@ def radial_distribution(
 
 
 def coordination_number(found: RadialDistribution, radius: float) -> Mean:
-    """Mean number of neighbours within a radius, between edges by straight lines.
-
-    Raises:
-        AnalysisError: radius outside the histogram.
-    """
+    """Mean number of neighbours within a radius, between edges by straight lines."""
     if not 0 < radius <= found.edges[-1]:
         raise AnalysisError(f"radius {radius:g} Å: expected above 0 and at most {found.edges[-1]:g} Å")
     n = found.coordination
@@ -126,20 +101,11 @@ def coordination_number(found: RadialDistribution, radius: float) -> Mean:
 def count_angles(
     centres: NDArray[np.int_], vectors: Any, bins: int = 180, ends: tuple[Any, Any] | None = None
 ) -> Array:
-    """(bins,) histogram of the angles between two bonds of an atom.
+    """(bins,) histogram, 0 to 180 degrees, of the angles between two bonds of an atom.
 
-    An angle counts twice if both of its bonds belong to both masks.
-
-    Args:
-        centres: (bonds,) number of the atom a bond starts at; each bond of two atoms is there twice, as in
-            the lists of `ase.neighborlist.neighbor_list("iD", ...)`.
-        vectors: (bonds, 3) from the centre to the other end.
-        bins: of equal width, 0 to 180 degrees.
-        ends: two (bonds,) masks; only angles between a bond of the first and one of the second count. None:
-            all. Which centres count is said by which bonds are given.
-
-    Raises:
-        AnalysisError: shapes that do not fit, or a bond of no length.
+    Bonds have the number of their centre and a vector (bonds, 3); each bond of two atoms is there twice, as
+    in the lists of `ase.neighborlist.neighbor_list("iD", ...)`. `ends`: two masks; only angles between a bond
+    of the first and one of the second count. An angle counts twice if both of its bonds belong to both.
     """
     d = finite(vectors, "bond vectors", 2)
     i = np.asarray(centres)

@@ -9,11 +9,7 @@ _MANY = 300.0
 
 
 def quantile_975(degrees: float) -> float:
-    """Value below which 97.5 % of Student's t distribution are, to a relative 1e-12.
-
-    Args:
-        degrees: degrees of freedom, above 0.
-    """
+    """Value below which 97.5 % of Student's t distribution are, to a relative 1e-12."""
     if degrees >= _MANY:
         # NIST Handbook of Mathematical Functions, M. Abramowitz and I. A. Stegun (1964), eq. 26.7.5.
         z2, v = _Z * _Z, 1.0 / degrees

@@ -57,20 +57,9 @@ def green_kubo_conductivity(
 
 
 def stacie_conductivity(current: Any, dt: float, volume: float, temperature: float) -> WithoutWindow:
-    """The mean of kappa_aa of `green_kubo_conductivity`, without a window: by STACIE, an optional package.
+    """The mean of kappa_aa of `green_kubo_conductivity`, W/(m K), by STACIE, which needs no window.
 
-    Args:
-        current: (steps, 3) of one run, or a list of these, as of `green_kubo_conductivity`.
-        dt: internal time between samples.
-        volume: angstrom^3.
-        temperature: K.
-
-    Returns:
-        Conductivity, W/(m K), with the error of the fit.
-
-    Raises:
-        SettingsError: STACIE is not installed.
-        AnalysisError: wrong shape or numbers, runs that are too short.
+    SettingsError: this optional package is not installed.
     """
     positive(dt=dt, volume=volume, temperature=temperature)
     runs = runs_of(current, "heat current", 2)

@@ -44,16 +44,10 @@ def check_stacie() -> None:
 
 
 def stacie_integral(runs: list[Array], dt: float, factor: float) -> WithoutWindow:
-    """Factor times the integral of the autocorrelation, the mean of all channels of all runs.
+    """Factor times the integral of the autocorrelation, mean of all channels of all runs (steps, channels).
 
-    Args:
-        runs: (steps, channels) each; channels are independent and alike, as x, y and z of a cubic crystal.
-        dt: time between samples.
-        factor: in front of the integral, unit conversion included.
-
-    Raises:
-        SettingsError: STACIE is not installed.
-        AnalysisError: runs of fewer than `FEWEST` samples, or no fit.
+    Channels are independent and alike, as x, y and z of a cubic crystal. SettingsError: STACIE is not
+    installed. AnalysisError: runs of fewer than `FEWEST` samples, or no fit.
     """
     check_stacie()
     from stacie import PadeModel, compute_spectrum, estimate_acint

@@ -75,11 +75,7 @@ class Exchange:
         return f"{self.kind}_{self.name or self.formula_text}"
 
     def interval(self, timestep: float) -> int:
-        """Steps between two actions, with a time step in fs.
-
-        Raises:
-            SettingsError: `every` is shorter than a time step.
-        """
+        """Steps between two actions, with a time step in fs; raises a SettingsError if there is none."""
         steps = round(self.every / timestep)
         if steps < 1:
             raise SettingsError(
@@ -88,11 +84,7 @@ class Exchange:
         return steps
 
     def inside(self, points: NDArray[np.float64], atoms: Atoms) -> NDArray[np.bool_]:
-        """(m,) which points (m, 3), in angstrom, are in the region of a system.
-
-        Raises:
-            SettingsError: the region names something that points do not have.
-        """
+        """(m,) which points (m, 3), Å, are in the region; a SettingsError if it names what points lack."""
         asked = Asked(Atoms(f"X{len(points)}", positions=points, cell=atoms.cell, pbc=atoms.pbc))
         try:
             return Group(self.region).mask(asked)
@@ -109,11 +101,7 @@ class Exchange:
 
 
 def named(items: Sequence[Any]) -> list[Any]:
-    """Insertions and deletions with names that differ: a number behind names that repeat.
-
-    Raises:
-        SettingsError: two of one given name.
-    """
+    """Items with names that differ: a number behind names that repeat; none may be given twice."""
     found: list[Any] = []
     for item in items:
         taken = {one.called for one in found}

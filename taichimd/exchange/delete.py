@@ -127,11 +127,7 @@ def formulas(atoms: Atoms, of_molecule: NDArray[np.int32], wanted: NDArray[np.in
 
 
 def _hill(formula: object) -> str:
-    """A formula in Hill order.
-
-    Raises:
-        SettingsError: it is none.
-    """
+    """A formula in Hill order, or a SettingsError."""
     try:
         found = Formula(str(formula))
         if isinstance(formula, str) and found.count() and all(one in atomic_numbers for one in found.count()):

@@ -179,11 +179,7 @@ class Insert(Exchange):
 
 
 def _atoms_of(molecule: Any) -> Atoms:
-    """The atoms of what a user calls a molecule.
-
-    Raises:
-        SettingsError: it is none.
-    """
+    """The atoms of what a user calls a molecule, or a SettingsError."""
     if isinstance(molecule, Atoms) and len(molecule):
         return molecule
     if isinstance(molecule, str) and atomic_numbers.get(molecule, 0) > 0:
@@ -207,11 +203,7 @@ def _masses_like(molecule: Atoms, system: Atoms) -> Array:
 
 
 def _frame_of(system: Atoms, called: str) -> Array:
-    """The cell vectors.
-
-    Raises:
-        SettingsError: one is missing.
-    """
+    """The cell vectors, or a SettingsError if one is missing."""
     missing = "".join(axis for axis, vector in zip("xyz", system.cell.array, strict=True) if not vector.any())
     if missing:
         raise SettingsError(

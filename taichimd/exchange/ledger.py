@@ -46,14 +46,10 @@ class Ledger:
     def book(
         self, item: Exchange, molecules: int, energy: float, momentum: NDArray[np.float64], received: float
     ) -> None:
-        """Book one exchange.
+        """Book one exchange: molecules that came or went, and what the system gained.
 
-        Args:
-            item: that did it.
-            molecules: that came or went.
-            energy: eV, by which potential and kinetic energy have grown.
-            momentum: (3,) by which the momentum has grown, amu times the internal unit of velocities.
-            received: eV, by which the conserved energy has grown.
+        Energy and `received` (the conserved energy) in eV; momentum (3,), amu times the internal unit of
+        velocities.
         """
         own = self.of[item.called]
         own["molecules"] += molecules

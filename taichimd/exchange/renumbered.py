@@ -16,13 +16,7 @@ LOOSE = ("wall", "indenter", "drag", "momentum")
 
 
 def held_atoms(n: int, fixed: NDArray[np.bool_] | None, drives: Iterable[Mapping[str, Any]]) -> Any:
-    """(n,) atoms that are not deleted: fixed ones, held ones, and those that a drive needs.
-
-    Args:
-        n: number of atoms.
-        fixed: (n,) or (n, 3), or None.
-        drives: records of drives (`GroupDrive.record`).
-    """
+    """(n,) atoms that are not deleted: fixed ones, held ones, and those of records of drives."""
     held = np.zeros(n, bool)
     if fixed is not None:
         held |= fixed if fixed.ndim == 1 else fixed.any(axis=1)
@@ -37,14 +31,8 @@ def changed(state: Mapping[str, Any], change: Change) -> dict[str, Any]:
     """The state of a system (`app.saving.state_of`) after a change; forces and kept values are void.
 
     Groups keep their atoms. New atoms come behind all others. They are in no group, but a bath, wall,
-    indenter or friction that acts on all free atoms also acts on them.
-
-    Args:
-        state: before.
-        change: what comes and goes.
-
-    Raises:
-        SettingsError: a bath or drive would have no atom left.
+    indenter or friction that acts on all free atoms also acts on them. SettingsError: a bath or drive would
+    have no atom left.
     """
     kept, new, found = change.kept, change.new, dict(state)
     more = 0 if new is None else len(new)

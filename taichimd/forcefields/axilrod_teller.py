@@ -186,20 +186,12 @@ class AxilrodTellerTerm(Term):
             )
 
     def strengths(self, species: Sequence[str]) -> Any:
-        """(kinds, kinds, kinds) nu, eV angstrom^9, in the order of the species.
-
-        Raises:
-            MissingParameterError: triples without nu.
-        """
+        """(kinds, kinds, kinds) nu, eV angstrom^9, in the order of the species."""
         rows, n = self.table.values(species, self.name), len(species)
         return np.reshape([row["nu"] for row in rows], (n, n, n))
 
     def bind(self, species: Sequence[str]) -> list[Bound]:
-        """A near list as long as the cutoff, or an empty one, with what evaluates the triples.
-
-        Raises:
-            MissingParameterError: triples without nu.
-        """
+        """A near list as long as the cutoff, or an empty one, with what evaluates the triples."""
         nu, n = self.strengths(species), len(species)
         reach = np.full((n, n), -1.0 if isinf(self.cutoff) else self.cutoff)
         terms, nothing = Terms(None, None, None, n, queued=True), np.zeros(1)
@@ -311,11 +303,7 @@ def _functions(enumeration: str, cutoff: float | None) -> _Functions:
 
 
 def check_triples(n: int) -> None:
-    """Refuse n atoms that make no triple.
-
-    Raises:
-        StructureError: fewer than three.
-    """
+    """Raise a StructureError for n atoms that make no triple."""
     if n < 3:
         raise StructureError(f"the structure has {n} atoms; a triple has three: give it more atoms")
 

@@ -51,10 +51,8 @@ class ForceField:
     def of_file(self, file: Any, remarks: Sequence[str] = (), **changes: Any) -> "ForceField":
         """The same terms with what a parameter file that was read says of itself; the file cites first.
 
-        Args:
-            file: has a path and a header.
-            remarks: what a user should know of the file, after the warnings of its header.
-            changes: what is not as `about` has it.
+        `remarks`: what a user should know of the file, after the warnings of its header; `changes`: what is
+        not as `about` has it.
         """
         known = about(file) | changes
         known["citation"] = known["citation"] or self.terms[0].citation
@@ -152,13 +150,7 @@ class ForceField:
         ]
 
     def remarks_on_time(self, n: int, evaluations: int, backend: str) -> list[str]:
-        """That so many evaluations of n atoms would take days, if that is so.
-
-        Args:
-            n: atoms.
-            evaluations: or steps.
-            backend: "auto", "cuda" or "cpu".
-        """
+        """That so many evaluations (or steps) of n atoms would take days, if that is so."""
         known = backend if backend != "auto" else "cuda" if devices() else "cpu"
         return [
             f"{term.name}: all triples of {n:,} atoms, {evaluations:,} times, would take about "
@@ -221,11 +213,7 @@ class ForceField:
         return replace(self, contributions=tuple(parts))
 
     def check_heat_current(self) -> None:
-        """Refuse a force field whose heat current is not known.
-
-        Raises:
-            PropertyError: its energy is not a sum of functions of an atom and its neighbours.
-        """
+        """Raise a PropertyError unless the energy is a sum of functions of an atom and its neighbours."""
         for term in self.terms:
             if term.external:
                 raise PropertyError(
@@ -276,11 +264,7 @@ class ForceField:
             )
 
     def check_bounded(self) -> None:
-        """Refuse to move atoms where nothing keeps them apart.
-
-        Raises:
-            SettingsError: no term repels.
-        """
+        """Raise a SettingsError if no term repels: nothing would keep moving atoms apart."""
         if all(term.unbounded for term in self.terms):
             raise SettingsError(
                 f"{self.name} alone is unbounded below: three atoms in a row attract each other without "
@@ -341,11 +325,7 @@ class ForceField:
         return str(self.describe(species)["fingerprint"])
 
     def check_species(self, species: Sequence[str]) -> None:
-        """Refuse elements without parameters.
-
-        Raises:
-            MissingParameterError: which, and those that have some.
-        """
+        """Raise a MissingParameterError for elements without parameters."""
         for one in self.contributions:
             one.check_species(species)
 
@@ -353,11 +333,7 @@ class ForceField:
         """Tables for these species, in this order: one of each group of terms whose loops run together.
 
         A contribution of a pair term alone and one of a three-body term alone make a group, if they follow
-        each other in the sum.
-
-        Raises:
-            MissingParameterError: elements, pairs or triples without parameters.
-            SettingsError: more groups than an engine holds.
+        each other in the sum. MissingParameterError: elements, pairs or triples without parameters.
         """
         self.warn_of_suspicions(species)
         groups: list[list[Contribution]] = []

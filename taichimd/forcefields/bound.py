@@ -48,15 +48,7 @@ class Bound:
 
 
 def bound(terms: Sequence[Term], species: Sequence[str]) -> Bound:
-    """Tables of a group of terms for these species.
-
-    Args:
-        terms: at most one pair and one three-body term, or one of passes.
-        species: in the order of the kernels.
-
-    Raises:
-        MissingParameterError: pairs or triples without parameters.
-    """
+    """Tables of a group of terms: at most one pair and one three-body term, or one of passes."""
     by_kind = {term.kind: term for term in terms}
     n = len(species)
     cutoffs = near_cutoffs = pair_cutoffs = np.full((n, n), -1.0)

@@ -93,17 +93,8 @@ def evaluate(
 ) -> PotentialResult:
     """What a potential gives, with all numbers in float64 and energies of atoms that add up to the energy.
 
-    Args:
-        potential: what is asked.
-        positions: (n, 3) angstrom.
-        numbers: (n,) atomic numbers.
-        cell: (3, 3) angstrom.
-        pbc: (3,) bool.
-        virial: whether the virial is wanted.
-
-    Raises:
-        EvaluationError: an exception of the potential, a result of another type or shape, numbers that are
-            not finite, no virial, or arguments that were changed.
+    EvaluationError: an exception of the potential, a result of another type or shape, numbers that are not
+    finite, no virial where one is wanted, or arguments that were changed.
     """
     name, n = potential.name, len(positions)
     given: dict[str, Any] = {"positions": positions, "numbers": numbers, "cell": cell, "pbc": pbc}
@@ -139,11 +130,7 @@ def evaluate(
 def _numbers(
     name: str, what: str, unit: str, value: Any, shape: tuple[int, ...], of: NDArray[np.int64] | None = None
 ) -> Any:
-    """An array of finite float64 of this shape; `of` are the atomic numbers of its rows.
-
-    Raises:
-        EvaluationError: a value of another type or shape, or with a number that is not finite.
-    """
+    """An array of finite float64 of this shape, or an EvaluationError; `of`: atomic numbers of its rows."""
     try:
         found = np.asarray(value)
         if found.dtype.kind not in "fiu":

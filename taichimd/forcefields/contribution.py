@@ -51,11 +51,7 @@ class Contribution:
         return tuple(sorted(set.intersection(*named))) if named else None
 
     def check_species(self, species: Sequence[str]) -> None:
-        """Refuse elements without parameters.
-
-        Raises:
-            MissingParameterError: which, and those that have some.
-        """
+        """Raise a MissingParameterError for elements without parameters."""
         elements = self.elements
         if elements is not None and (unknown := [s for s in species if s not in elements]):
             defined = ", ".join(elements) or "none in all of its terms"

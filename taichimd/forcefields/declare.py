@@ -171,11 +171,7 @@ class Declared(HasParameters):
 def with_inner(
     name: str, rows: Mapping[tuple[str, ...], Row], end: str, inner: float | None
 ) -> dict[tuple[str, ...], Row]:
-    """Rows with the distance at which a tapered or switched end begins.
-
-    Raises:
-        SettingsError: it is not given, or not between 0 and the cutoff.
-    """
+    """Rows with the distance at which a tapered or switched end begins, between 0 and the cutoff."""
     found: dict[tuple[str, ...], Row] = {}
     for key, row in rows.items():
         value = row.get("inner", inner)
@@ -224,17 +220,8 @@ def rows_of(
 ) -> dict[tuple[str, ...], Row]:
     """Rows of parameters by elements, from a table and values that all rows have.
 
-    Args:
-        name: of the potential, for messages.
-        params: unit of each parameter by name.
-        order: elements of a key.
-        table: values by elements, or None.
-        cutoff: angstrom, of all rows that give none.
-        values: of all rows.
-        tables: names of the parameters that are curves.
-
-    Raises:
-        SettingsError: a parameter that is unknown, a key of another length.
+    `order`: elements of a key; `cutoff`: of all rows that give none; `tables`: parameters that are curves.
+    SettingsError: a parameter that is unknown, a key of another length.
     """
     if unknown := set(values) - set(params):
         takes = ", ".join(f"{k} ({u})" for k, u in params.items())
@@ -271,11 +258,7 @@ def _curve(name: str, column: str, value: Any) -> Tabulated:
 
 
 def check_tables(name: str, params: Mapping[str, str], tables: Mapping[str, str] | None) -> dict[str, str]:
-    """Refuse declared parameters and curves that are no names with units; the curves.
-
-    Raises:
-        SettingsError: of the potential `name`.
-    """
+    """The curves; a SettingsError for declared parameters and curves that are no names with units."""
     check_params(name, params)
     given = {} if tables is None else tables
     check_params(name, given)
@@ -292,11 +275,7 @@ def _number(name: str, column: str, value: Any) -> float:
 
 
 def check_params(name: str, params: Any) -> None:
-    """Refuse declared parameters that are no names with units.
-
-    Raises:
-        SettingsError: of the potential `name`.
-    """
+    """Raise a SettingsError for declared parameters that are no names with units."""
     if not isinstance(params, Mapping):
         raise SettingsError(
             f"{name}: params is of type {type(params).__name__}, expected the unit of each parameter by "

@@ -29,15 +29,9 @@ _SYMPY = {
 
 
 def derived_function(function: Callable[..., Any], names: tuple[str, ...], columns: tuple[str, ...]) -> Any:
-    """Compiled function returning the energy and its derivatives to every variable.
+    """Compiled function returning the energy and its derivatives to every variable; `columns`: of p.
 
-    Args:
-        function: of these variables and p.
-        names: of the variables.
-        columns: names of the parameters.
-
-    Raises:
-        SettingsError: a function that SymPy cannot follow (branches, foreign functions).
+    SettingsError: a function that SymPy cannot follow (branches, foreign functions).
     """
     variables = [sympy.Symbol(name, positive=name != "cos_jik") for name in names]
     parameters = {column: sympy.Symbol(f"p.{column}", real=True) for column in columns}

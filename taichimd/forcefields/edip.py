@@ -102,18 +102,7 @@ FUNCTIONS = Coordination(coordinate, pair, weight, of_coordination, angle)
 
 
 def Edip(file: str | Path) -> ForceField:  # noqa: N802 - reads as the force field it makes
-    """An environment-dependent force field from an `.edip` file.
-
-    Args:
-        file: a path.
-
-    Returns:
-        The force field.
-
-    Raises:
-        ParameterFileError: the file cannot be found or read, or its entries contradict each other; the
-            message names line and field.
-    """
+    """An environment-dependent force field from an `.edip` file."""
     parsed = read_edip(library.find(file))
     rows: dict[Key, Row] = {}
     for (i, j, k), entry in parsed.entries.items():

@@ -64,11 +64,7 @@ class ExternalEvaluator(Evaluator):
         self._found = {width: ti.ndarray(ti.f64, width * state.n) for width in (3, NUMBERS)}
 
     def queue(self, call: Any, verlet: Any, control: Any, when: int, want: int) -> None:
-        """See `Evaluator`; it waits for the device and for the potential.
-
-        Raises:
-            EvaluationError: a result that breaks the contract; its `system` says of which system.
-        """
+        """See `Evaluator`; waits for the device and the potential, whose EvaluationError names the system."""
         if not _goes(when, Control(on_host(control))):
             return
         real, everything = self._state.real, want != FORCE

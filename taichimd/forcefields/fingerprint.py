@@ -13,20 +13,10 @@ MARK = "v2:"
 
 
 def fingerprint_of(terms: Sequence["Term"], species: Sequence[str]) -> str:
-    """The fingerprint of a sum of terms on these species, in any order of the sum.
+    """`MARK` and a SHA-256 of a sum of terms on these species, in any order of the sum.
 
     It covers the bound parameters with all bits, how pair terms end, and the code of every function that is
     reached. Values that shifting makes are not in it: a device may round their last digit otherwise.
-
-    Args:
-        terms: of a force field.
-        species: in the order of the kernels.
-
-    Returns:
-        `MARK` and a SHA-256 in hexadecimal digits.
-
-    Raises:
-        MissingParameterError: species without parameters.
     """
     computed = {
         "species": list(species),

@@ -46,12 +46,7 @@ class Flat:
 
 
 def flat_rows(table: Table, species: Sequence[str], name: str) -> Flat:
-    """Rows for all tuples of the species, in the kernels' order.
-
-    Raises:
-        MissingParameterError: as `Table.values`.
-        SettingsError: curves of more points than kernels can address.
-    """
+    """Rows for all tuples of the species, in the kernels' order."""
     keys = list(product(species, repeat=table.order))
     found = dict(zip(keys, table.values(species, name), strict=True))
     pool = _Pool()

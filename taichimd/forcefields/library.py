@@ -97,21 +97,11 @@ class ShippedFile:
 
 
 def find(name: str | os.PathLike[str]) -> Path:
-    """Find a parameter file.
+    """Path of a parameter file; `~` is the home folder; names must match exactly, similar ones are suggested.
 
     The first of these that exists: the path as given (so a file in the current folder comes before a shipped
     one of the same name); for a name without a folder, that name in each folder of TAICHIMD_POTENTIALS; that
-    name among the shipped files. Names must match exactly: the potential decides the physics, so a name that
-    is only similar is suggested and never taken.
-
-    Args:
-        name: path or file name; `~` is the home folder.
-
-    Returns:
-        The file's path.
-
-    Raises:
-        ParameterFileError: no such file, or a folder; the message suggests similar names.
+    name among the shipped files.
     """
     text = os.fspath(name)
     if not text.strip():
@@ -140,11 +130,7 @@ def kind_of(path: Path) -> str | None:
 
 
 def check_format(path: Path) -> None:
-    """Refuse a file that is known to be of a format that is not read, whether it is there or not.
-
-    Raises:
-        ParameterFileError: what it is, and what is read.
-    """
+    """Raise a ParameterFileError for a format that is not read, whether the file is there or not."""
     name = path.name.lower()
     if kind_of(path):
         return
@@ -162,11 +148,7 @@ def check_format(path: Path) -> None:
 
 
 def shipped() -> list[ShippedFile]:
-    """List the parameter files that come with the package, sorted by name.
-
-    Returns:
-        One record a file; empty if the package was installed without its data.
-    """
+    """The parameter files that come with the package, by name; none if it was installed without its data."""
     found = []
     for folder in _shipped_folders():
         for path in _files(folder):

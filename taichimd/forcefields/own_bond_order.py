@@ -41,10 +41,7 @@ _ALONE = {
 
 
 class BondOrderPotential(HasParameters):
-    """A bond-order term with named parameters; called with values it gives a `ForceField`.
-
-    Made by `bond_order`.
-    """
+    """A bond-order term with named parameters (`bond_order`); called with values it gives a `ForceField`."""
 
     def __init__(
         self,

@@ -14,17 +14,7 @@ from taichimd.forcefields.table import ANY
 
 
 def PairPotential(file: str | Path) -> ForceField:  # noqa: N802 - reads as the force field it makes
-    """A force field of a `.pair` file.
-
-    Args:
-        file: a path.
-
-    Returns:
-        The force field.
-
-    Raises:
-        ParameterFileError: a file that cannot be found or read; with line and field.
-    """
+    """A force field of a `.pair` file."""
     parsed = read_pair(library.find(file))
     rows: dict[Any, Any] = {
         pair: {**row, **(zbl_row(*pair) if parsed.form == "zbl" else {})} for pair, row in parsed.rows.items()

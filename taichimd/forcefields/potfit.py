@@ -22,17 +22,7 @@ FINE = 4_000
 
 
 def PotfitPotential(file: str | Path) -> ForceField:  # noqa: N802 - reads as the force field it makes
-    """A force field of a file of potfit: pairs or embedded atoms, formats 3 and 4.
-
-    Args:
-        file: a path.
-
-    Returns:
-        The force field.
-
-    Raises:
-        ParameterFileError: a file that cannot be found or read; with line and field.
-    """
+    """A force field of a file of potfit: pairs or embedded atoms, formats 3 and 4."""
     parsed = read_potfit(library.find(file))
     made = _embedded(parsed) if parsed.embedding else tabulated(table=_pairs(parsed), truncation="truncated")
     return made.of_file(parsed, _remarks(parsed))

@@ -32,11 +32,7 @@ class Reference:
     steps: tuple[tuple[str, Any], ...]
 
     def resolved(self) -> Any:
-        """The function.
-
-        Raises:
-            ParameterFileError: the file or module is not there, has changed, or lacks the function.
-        """
+        """The function; a ParameterFileError if file or module have changed, or lack it."""
         where = self.file or self.module
         try:
             found: Any = (
@@ -57,14 +53,9 @@ class Reference:
 
 
 def reference_to(value: Any, name: str) -> Any:
-    """A `Reference` to a function, or to a dataclass of functions; None of None.
+    """A `Reference` to a function, or to a dataclass of functions of a potential; None of None.
 
-    Args:
-        value: a function that a runtime compiles, or what a `Term` holds instead.
-        name: of the potential, for the message.
-
-    Raises:
-        SettingsError: no name of a module leads to it.
+    SettingsError: no name of a module leads to it.
     """
     if value is None:
         return None

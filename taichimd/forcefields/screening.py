@@ -38,18 +38,9 @@ def weight(r, p):
 def agree(
     parsed: TripleFile, first: Key, second: Key, one: Row, two: Row, names: Mapping[str, str] | None = None
 ) -> None:
-    """Refuse two entries that describe one thing differently.
+    """Raise a ParameterFileError if two entries, with what each says, describe one thing differently.
 
-    Args:
-        parsed: the file.
-        first: elements of one entry.
-        second: elements of the other.
-        one: what the first says.
-        two: what the second says.
-        names: what columns are called in the message, where that is not their name.
-
-    Raises:
-        ParameterFileError: naming the entries and the parameter.
+    `names`: what columns are called in the message, where that is not their name.
     """
     for name, value in one.items():
         if not isclose(value, two[name], rel_tol=ROUNDING):

@@ -38,9 +38,6 @@ def siblings(folder: Path) -> Iterator[None]:
 
     Behind it `sys.path` is as before, and the folder's modules are no longer known by their names: a file in
     another folder finds its own module of the same name. What has been imported keeps them.
-
-    Args:
-        folder: absolute.
     """
     before = set(sys.modules)
     hidden = {name: sys.modules.pop(name) for name in _of_another_folder(folder)}

@@ -58,15 +58,7 @@ def place(function: Function, line: int | None = None) -> str:
 
 
 def check_function(function: Any, expected: Expected) -> None:
-    """Refuse what can be seen to fail: a wrong number of arguments or results, returns, endless loops.
-
-    Args:
-        function: as the user wrote it.
-        expected: of it.
-
-    Raises:
-        SettingsError: naming file and line.
-    """
+    """Refuse what can be seen to fail: a wrong number of arguments or results, returns, endless loops."""
     if not isinstance(function, FunctionType):
         what = function if isinstance(function, str) else type(function).__name__
         raise SettingsError(f"a potential is declared by a function, got {what}; write it with def")
@@ -84,16 +76,7 @@ def check_function(function: Any, expected: Expected) -> None:
 
 
 def check_attributes(function: Function, expected: Expected, known: Mapping[str, Sequence[str]]) -> None:
-    """Refuse an attribute that an argument does not have.
-
-    Args:
-        function: as the user wrote it.
-        expected: of it.
-        known: the attributes of some of `expected.arguments`.
-
-    Raises:
-        SettingsError: naming file, line and what there is.
-    """
+    """Refuse an attribute that an argument does not have; `known`: the attributes of some arguments."""
     for name, node, argument in attributes_of(function, expected):
         if argument in known and node.attr not in known[argument]:
             have = known[argument]
@@ -153,15 +136,7 @@ def text_of_line(file: str, line: int) -> str:
 
 
 def check_helpers(function: Function, seen: frozenset[Any] = frozenset()) -> None:
-    """Refuse a plain Python helper that decides by a number: Python would decide once, for all numbers.
-
-    Args:
-        function: compiled or plain; what it calls by a name of its module is looked at.
-        seen: functions that have been looked at.
-
-    Raises:
-        SettingsError: with file and line of the decision.
-    """
+    """Refuse a plain Python helper that decides by a number: Python would decide once, for all numbers."""
     tree = _Tree.of(function)
     if tree is None:
         return

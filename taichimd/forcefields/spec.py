@@ -44,13 +44,8 @@ def is_code(spec: str) -> bool:
 def read_options(file: str, text: str, defaults: Mapping[str, Any]) -> dict[str, Any]:
     """Options of a potential, from "option=value,option=value".
 
-    Args:
-        file: named in errors.
-        text: of the options.
-        defaults: of all options; their types are those of the values.
-
-    Raises:
-        SettingsError: an unknown option, one given twice, a value of another type.
+    Defaults say which there are, and their types.
+    SettingsError: an unknown option, one given twice, a value of another type.
     """
     found: dict[str, Any] = {}
     for part in _parts(text, defaults):
@@ -80,11 +75,7 @@ def _parts(text: str, defaults: Mapping[str, Any]) -> list[str]:
 
 
 def _list_of(text: str) -> Any:
-    """Numbers, or numbers by name: "0,0,0.1" or "C:0.2,N:0.22"; a file as it is.
-
-    Raises:
-        ValueError: it is neither.
-    """
+    """Numbers, or numbers by name: "0,0,0.1" or "C:0.2,N:0.22"; a file as it is; or a ValueError."""
     words = [word.strip() for word in text.split(",")]
     if Path(text).is_file():
         return text

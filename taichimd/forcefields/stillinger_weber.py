@@ -154,11 +154,7 @@ def _angle_row(entry: SWEntry) -> Row:
 
 
 def _agree(parsed: SWFile, first: Key, second: Key, one: Row, two: Row) -> None:
-    """Refuse two entries that describe one thing differently, unless it is nothing in both.
-
-    Raises:
-        ParameterFileError: naming the entries and the parameter.
-    """
+    """Refuse two entries that describe one thing differently, unless it is nothing in both."""
     strengths = ("attraction", "strength")
     if any(row.get(name) for row in (one, two) for name in strengths):
         agree(parsed, first, second, one, two, NAMES)

@@ -53,19 +53,7 @@ def angle(r_ij, r_ik, cos_jik, p):
 def StillingerWeberMod(  # noqa: N802 - reads as the force field it makes
     file: str | Path, maxdelcs: tuple[float, float] = MAXDELCS
 ) -> ForceField:
-    """A modified Stillinger-Weber force field from a `.sw.mod` file, which has the columns of a `.sw` file.
-
-    Args:
-        file: a path.
-        maxdelcs: d1 and d2.
-
-    Returns:
-        The force field.
-
-    Raises:
-        ParameterFileError: a file that cannot be found or read, with line and field; or whose entries
-            contradict each other.
-    """
+    """A modified Stillinger-Weber force field from a `.sw.mod` file, with the columns of a `.sw` file."""
     parsed = read_sw(library.find(file))
     sides = angle_rows(parsed)
     rows: dict[Key, Row] = {}

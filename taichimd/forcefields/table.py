@@ -61,11 +61,7 @@ class Table:
         return None
 
     def values(self, species: Sequence[str], name: str) -> list[Row]:
-        """Rows for all tuples of the species, in the kernels' order.
-
-        Raises:
-            MissingParameterError: naming the missing tuples and those that are defined.
-        """
+        """Rows for all tuples of the species, in the kernels' order, or a MissingParameterError."""
         keys = list(product(species, repeat=self.order))
         found = {key: self.row(key) for key in keys}
         if missing := [key for key in keys if found[key] is None]:
@@ -76,11 +72,7 @@ class Table:
         return [found[key] for key in keys]  # type: ignore[misc]
 
     def bound_rows(self, species: Sequence[str], name: str) -> dict[Key, Row]:
-        """Rows for the tuples of the species, mixed ones included, each pair once.
-
-        Raises:
-            MissingParameterError: as `values`.
-        """
+        """Rows for the tuples of the species, mixed ones included, each pair once."""
         rows = dict(zip(product(species, repeat=self.order), self.values(species, name), strict=True))
         if self.order == 2 and not self.ordered:
             return {key: rows[key] for key in combinations_with_replacement(species, 2)}
@@ -103,11 +95,10 @@ class Table:
         ]
 
     def check(self, name: str, kind: str) -> None:
-        """Refuse rows that cannot be used; `name` and `kind` are of their term, for the message.
+        """Raise a SettingsError for rows that cannot be used; `name` and `kind` are of their term.
 
-        Raises:
-            SettingsError: a value that is missing or not finite, a cutoff that is not positive, or a pair
-                that is given twice, differently.
+        Such are a value that is missing or not finite, a cutoff that is not positive, a pair given twice,
+        differently.
         """
         for key, row in self.rows.items():
             self._check_row(f"{name} {kind} {names([key])}", row, key)

@@ -95,11 +95,7 @@ class Term:
     """Whether other code evaluates it, on the host, for all atoms of a system together (`external`)."""
 
     def __reduce__(self) -> Any:
-        """For pickle: the function by where it is found.
-
-        Raises:
-            SettingsError: it is found nowhere.
-        """
+        """For pickle: the function by where it is found."""
         state = {one.name: getattr(self, one.name) for one in fields(self)}
         return restored, (type(self), state | {"function": reference_to(self.function, self.name)})
 
@@ -151,11 +147,7 @@ class Term:
         return code_of(truncated(self.function, self.truncation) if self.truncation else self.function)
 
     def computed(self, species: Sequence[str]) -> dict[str, Any]:
-        """What a fingerprint covers of this term, on these species in the order of the kernels.
-
-        Raises:
-            MissingParameterError: species without parameters.
-        """
+        """What a fingerprint covers of this term, on these species in the order of the kernels."""
         return {
             "kind": self.kind,
             "truncation": self.truncation,
@@ -168,17 +160,9 @@ class Term:
         }
 
     def describe(self, species: Sequence[str] | None = None) -> dict[str, Any]:
-        """The record of this term: a JSON-able dictionary.
+        """A JSON-able record: kind, name, function, citation, files and rows of parameters by elements.
 
-        Args:
-            species: elements of a structure, in the order of the kernels; None for all rows as given.
-
-        Returns:
-            Kind, name, function, citation, files and every row of parameters by elements ("Si-C"). With
-            species the rows that are bound for them, mixed ones included, and the `code`.
-
-        Raises:
-            MissingParameterError: species without parameters.
+        With species the rows that are bound for them, mixed ones included, and the `code`.
         """
         rows = self.table.rows if species is None else self.table.bound_rows(species, self.name)
         record: dict[str, Any] = {

@@ -95,17 +95,7 @@ FUNCTIONS = BondOrder(cutoff_function, zeta, bond)
 
 
 def TersoffMod(file: str | Path) -> ForceField:  # noqa: N802 - reads as the force field it makes
-    """A modified Tersoff force field from a `.tersoff.mod` or `.tersoff.modc` file.
-
-    Args:
-        file: a path.
-
-    Returns:
-        The force field.
-
-    Raises:
-        ParameterFileError: a file that cannot be found or read; with line and field.
-    """
+    """A modified Tersoff force field from a `.tersoff.mod` or `.tersoff.modc` file."""
     path = library.find(file)
     with_c0 = library.kind_of(path) == "tersoff/mod/c"
     parsed = (read_tersoff_modc if with_c0 else read_tersoff_mod)(path)

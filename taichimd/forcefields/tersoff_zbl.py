@@ -63,17 +63,7 @@ FUNCTIONS = {
 
 
 def TersoffZBL(file: str | Path) -> ForceField:  # noqa: N802 - reads as the force field it makes
-    """A Tersoff force field with ZBL repulsion from a `.tersoff.zbl` file.
-
-    Args:
-        file: a path.
-
-    Returns:
-        The force field.
-
-    Raises:
-        ParameterFileError: a file that cannot be found or read; with line and field.
-    """
+    """A Tersoff force field with ZBL repulsion from a `.tersoff.zbl` file."""
     parsed = read_tersoff_zbl(library.find(file))
     rows: dict[Key, Row] = {}
     for key, entry in parsed.entries.items():

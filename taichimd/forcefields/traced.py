@@ -29,15 +29,8 @@ _MAX_CHARACTERS = 160
 def traced(function: Any, expected: Expected) -> Any:
     """The compiled function, which is checked now, and again whenever a kernel is compiled with it.
 
-    Args:
-        function: as the user wrote it.
-        expected: what it takes and returns.
-
-    Returns:
-        A device function. It returns what the user's does, whole literals as floats, and one value as it is.
-
-    Raises:
-        SettingsError: it cannot be compiled, as can be seen already; with file and line.
+    It returns what the user's does, whole literals as floats, and one value as it is. SettingsError: it
+    cannot be compiled, as can be seen already; with file and line.
     """
     check_function(function, expected)
     try:

@@ -79,18 +79,7 @@ class MatrixEvaluator(Evaluator):
 def energy_by_products(
     positions: NDArray[np.float64], nu: NDArray[np.float64], kinds: NDArray[np.int32], backend: str
 ) -> float:
-    """Energy of all triples, eV.
-
-    Args:
-        positions: (n, 3), angstrom.
-        nu: (kinds, kinds, kinds) strengths, eV angstrom^9.
-        kinds: (n,) number of the species.
-        backend: "cuda" or "cpu".
-
-    Raises:
-        EvaluationError: atoms on top of each other.
-        BackendError: on CUDA, PyTorch is not installed.
-    """
+    """Energy of all triples, eV; an EvaluationError if atoms are on top of each other."""
     with SILENT():
         found = Products(in_library(positions, backend), nu, kinds).energy()
     if not np.isfinite(found):

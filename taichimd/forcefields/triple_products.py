@@ -121,10 +121,7 @@ class Products:
         return a
 
     def _sums(self, i: slice, j: slice, weight: Any = None) -> Iterator[tuple[Any, Any, Any]]:
-        """For each species of k: strengths with the pairs of a block; U_p U_q and U_p U_q + U_q U_p of p, q.
-
-        Terms of k are times `weight` (n,).
-        """
+        """For each species of k: strengths with the pairs of a block; U_p U_q and U_p U_q + U_q U_p."""
         for species, of in enumerate(self._columns):
             strength: Any = self._nu[0, 0, 0]
             if len(self._nu) > 1:

@@ -40,15 +40,7 @@ STEP = 1e-4
 
 
 def check_truncation(truncation: str, known: tuple[str, ...] = TRUNCATIONS) -> str:
-    """The name itself, with "_" read as "-".
-
-    Args:
-        truncation: a name.
-        known: names that are expected.
-
-    Raises:
-        SettingsError: unknown truncation.
-    """
+    """The name itself, with "_" read as "-", or a SettingsError if it is not known."""
     name = truncation.replace("_", "-")
     if name not in known:
         raise SettingsError(f"truncation is '{truncation}', expected one of {', '.join(known)}")
@@ -114,10 +106,7 @@ def ended(function: Any, flat: Flat, truncation: str) -> Flat:
 def at_cutoff(
     function: Any, flat: Flat, offset: float = 0.0
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The values u and u' at the cutoff of each row, or near it, two arrays (rows,).
-
-    Evaluated by the compiled function itself, so that the shifted energy ends at exactly zero.
-    """
+    """The values u and u' (rows,) at the cutoff of each row, by the compiled function, so that 0 is exact."""
     start()
     rows, given = len(flat.rows), flat.joined()
     values, energy, slope = (ti.ndarray(ti.f64, k) for k in (given.size, rows, rows))

@@ -20,15 +20,7 @@ _modules: dict[tuple[str, str | None], ModuleType] = {}
 
 
 def module_of(path: str, sha256: str | None) -> ModuleType:
-    """The module of a user's file, loaded if this process has not loaded it.
-
-    Args:
-        path: absolute.
-        sha256: what the file had when the force field was pickled.
-
-    Raises:
-        ParameterFileError: the file is not there, has changed, or cannot be loaded.
-    """
+    """The module of a user's file, loaded once; a ParameterFileError if it is not that of the SHA-256."""
     if (path, sha256) in _modules:
         return _modules[path, sha256]
     if digest(path) != sha256:

@@ -21,11 +21,7 @@ PICTURES = ("png", "pdf", "svg")
 
 
 def write_table(path: Path, columns: dict[str, Array]) -> None:
-    """Write a CSV, each number so that it reads back exactly; what is not a number is an empty field.
-
-    Raises:
-        OutputError: it cannot be written.
-    """
+    """Write a CSV, each number so that it reads back exactly; what is not a number is an empty field."""
     rows = zip(*(np.asarray(column, float).tolist() for column in columns.values()), strict=True)
     lines = [",".join(columns)]
     lines += [",".join("" if np.isnan(value) else repr(value) for value in row) for row in rows]

@@ -49,13 +49,7 @@ def prepare() -> None:
 def draw(table: Path, picture: Path, report: Mapping[str, Any]) -> Callable[[], None]:
     """Begin to draw the picture of a run (`plots.plot_run`).
 
-    Args:
-        table: thermo.csv, complete.
-        picture: to write.
-        report: run.json.
-
-    Returns:
-        A function that waits until the picture is written; it raises OutputError if that is impossible.
+    Returns a function that waits until it is written.
     """
     global _waiting
     process, _waiting = _waiting, None

@@ -32,26 +32,14 @@ class Behind:
         self._failed = False
 
     def put(self, task: Callable[[], Any], size: int) -> None:
-        """Have something done later; waits while too many bytes are waiting.
-
-        Args:
-            task: writes.
-            size: bytes that it holds until it is done.
-
-        Raises:
-            TaichimdError: an earlier task has failed.
-        """
+        """Have something of so many bytes done later; waits while too many wait. Raises an earlier error."""
         while self._waiting and (self._waiting[0][0].done() or Behind._bytes_of_all + size > MAX_BYTES):
             self._take_first()
         Behind._bytes_of_all += size
         self._waiting.append((_thread(os.getpid()).submit(self._do, task), size))
 
     def wait(self) -> None:
-        """Wait until all is done.
-
-        Raises:
-            TaichimdError: a task has failed; those after it were left out.
-        """
+        """Wait until all is done; raises the first error, after which all tasks were left out."""
         error: BaseException | None = None
         while self._waiting:
             try:

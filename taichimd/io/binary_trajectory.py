@@ -75,11 +75,7 @@ class BinaryTrajectoryWriter(FrameWriter):
             self._atoms.set_masses(self._masses)
 
     def append_frame(self, frame: Snapshot) -> None:
-        """Write a frame and hand it to the system.
-
-        Raises:
-            OutputError: it cannot be written.
-        """
+        """Write a frame and hand it to the system."""
         atoms = self._atoms.copy()
         atoms.set_cell(frame.cell)
         atoms.positions = frame.positions
@@ -118,17 +114,8 @@ class BinaryTrajectoryWriter(FrameWriter):
 def cut_frames(path: Path, step: int) -> int:
     """Drop the frames at or after a step, and what a killed run left of an unfinished one.
 
+    Returns how many stay.
     What stays are the bytes that the file had before the first of them was written.
-
-    Args:
-        path: a trajectory of `BinaryTrajectoryWriter`.
-        step: MD step.
-
-    Returns:
-        Frames that are left.
-
-    Raises:
-        OutputError: it cannot be written, or is no such trajectory.
     """
     from ase.io.ulm import InvalidULMFileError, Reader, read_header
 

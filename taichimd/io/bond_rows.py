@@ -22,16 +22,7 @@ COLUMNS = (
 
 
 class BondWriter(AppendedFile):
-    """Appends samples to bonds.csv.
-
-    Args:
-        path: the table.
-        symbols: one per atom.
-        drop_from: None starts a new table; a step keeps the rows before it and drops the others (restart).
-
-    Raises:
-        OutputError: it cannot be written.
-    """
+    """Appends samples to bonds.csv; `drop_from`: a step, from which on rows that are there are dropped."""
 
     def __init__(self, path: Path, symbols: Sequence[str], drop_from: int | None = None) -> None:
         self._symbols = list(symbols)
@@ -39,15 +30,7 @@ class BondWriter(AppendedFile):
         super().__init__(path, keep, ",".join(COLUMNS) + "\n")
 
     def write(self, step: int, time_ps: float, bonds: Any, charges: Array, least: float) -> None:
-        """Append a row for each atom.
-
-        Args:
-            step: of the sample.
-            time_ps: ps.
-            bonds: a `forcefields.reaxff.bond_table.BondTable`.
-            charges: (n,) e.
-            least: bonds of a higher order are listed.
-        """
+        """Append a row for each atom, with its bonds (a `BondTable`) of an order above `least`."""
         last = np.stack([bonds.total, bonds.lone_pairs, charges], axis=1).tolist()
         rows = zip(self._symbols, bonds.of_atoms(least), last, strict=True)
         lines = [

@@ -104,10 +104,9 @@ class Checkpoint:
         return list(Atoms(self.numbers).symbols)
 
     def atoms(self, *, folded: bool = False) -> Atoms:
-        """The system as ASE atoms with velocities, and `FixAtoms` where atoms are fixed.
+        """As ASE has them, with `FixAtoms`.
 
-        Args:
-            folded: `positions` as they are, for an engine; else atoms are where their paths have led them.
+        `folded`: positions as stored, else where paths have led the atoms.
         """
         x = self.positions
         if self.turns is not None and not folded:
@@ -120,11 +119,7 @@ class Checkpoint:
 
 
 def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
-    """Write atomically: the earlier checkpoint stays whole until the new one is on the disk.
-
-    Raises:
-        OutputError: it cannot be written; an earlier checkpoint at `path` is untouched.
-    """
+    """Write atomically: the earlier checkpoint stays whole until the new one is on the disk."""
     arrays = {name: getattr(checkpoint, name) for name in _ARRAYS}
     meta = {key: getattr(checkpoint, key) for key in _META}
     meta["format"] = FORMAT
@@ -206,11 +201,7 @@ def _shape_of_fixed(arrays: dict[str, Array], n: int) -> tuple[int, ...]:
 
 
 def _checked_arrays(arrays: dict[str, Array]) -> dict[str, Any]:
-    """Arrays of a checkpoint by the names of its fields.
-
-    Raises:
-        CheckpointError: one that is missing, or of another type or shape than its number of atoms says.
-    """
+    """Arrays of a checkpoint by the names of its fields, or a CheckpointError about a type or a shape."""
     n = len(saved_array(arrays, "numbers", "i", None))
     found: dict[str, Any] = {name: saved_array(arrays, name, "f", n, 3) for name in _VECTORS}
     found |= {
@@ -234,13 +225,9 @@ def _checked_arrays(arrays: dict[str, Array]) -> dict[str, Any]:
 
 
 def check_same_system(path: str | Path, checkpoint: Checkpoint, atoms: Atoms) -> None:
-    """Check that a structure is the system of the checkpoint.
+    """Raise a CheckpointError unless a structure is the system of the checkpoint.
 
     Positions and velocities may differ, and the cell where a barostat has moved it.
-
-    Raises:
-        CheckpointError: says what differs first.
-        SettingsError: the structure has constraints other than fixed atoms.
     """
 
     def differs(what: str) -> CheckpointError:

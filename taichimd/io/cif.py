@@ -28,14 +28,7 @@ def is_cif(path: Path, head: str) -> bool:
 
 
 def read_cif(path: Path, frame: int | None) -> tuple[Atoms, list[str]]:
-    """The structure of a data block; None is the last that has one.
-
-    Returns:
-        Atoms, periodic if there is a cell, and remarks.
-
-    Raises:
-        StructureError: a site that is partly occupied, disordered, a dummy, or no element; no such block.
-    """
+    """Atoms of a data block, None: the last with a structure; periodic if there is a cell. And remarks."""
     blocks = _blocks(path)
     wanted = -1 if frame is None else frame
     if not -len(blocks) <= wanted < len(blocks):
@@ -56,11 +49,7 @@ def read_cif(path: Path, frame: int | None) -> tuple[Atoms, list[str]]:
 
 
 def cif_structures(path: Path) -> Iterator[tuple[Atoms, list[str]]]:
-    """The structures of all data blocks, each as of `read_cif`.
-
-    Raises:
-        StructureError: as `read_cif`.
-    """
+    """The structures of all data blocks, each as of `read_cif`."""
     for block in _blocks(path):
         yield _of_block(block, path)
 

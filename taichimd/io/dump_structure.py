@@ -12,19 +12,7 @@ __all__ = ["is_dump", "read_dump_frame"]
 
 
 def read_dump_frame(path: Path, frame: int | None, units: str | None) -> tuple[Atoms, list[str]]:
-    """A frame of a dump; None is the last.
-
-    Args:
-        path: a text dump.
-        frame: None: the last.
-        units: name of its unit system; None: what the dump states, else metal.
-
-    Returns:
-        Atoms, unfolded where the dump says how, with velocities if it has them; and remarks.
-
-    Raises:
-        StructureError: no such frame, types without elements, or a dump that cannot be read.
-    """
+    """A frame, None: the last, and remarks; unfolded where the dump says how, velocities if there are any."""
     dump, count = Dump(path, units), 0
     wanted = -1 if frame is None else frame
     kept: deque[DumpFrame] = deque(maxlen=max(1, -wanted))

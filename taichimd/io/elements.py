@@ -57,16 +57,10 @@ def element_named(name: str) -> Element:
 
 
 def element_of(mass: float, name: str, where: str) -> Element:
-    """The element of a mass and of the name beside it.
+    """The element of a mass (amu) and of what stands beside it, such as a comment, which counts if it is one.
 
-    Args:
-        mass: amu.
-        name: what stands beside the mass, such as the comment behind it; counts if it is an element.
-        where: what has the mass, for the error: "a.data, line 12".
-
-    Raises:
-        StructureError: a mass that is not positive, that is not an element's and has no name, that lies
-            between two elements, or that is an element's other than the named one.
+    StructureError: a mass that is not positive, that is no element's and has no name, that lies between two
+    elements, or that is an element's other than the named one.
     """
     if not (np.isfinite(mass) and mass > 0.0):
         raise StructureError(f"{where}: the mass is {mass:g}; expected a number above 0 (amu)")

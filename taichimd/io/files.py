@@ -71,9 +71,6 @@ def begin_to_write_out(handle: int) -> None:
     """Let the disk begin with what a file has in memory, so that a later `fsync` has less to wait for.
 
     Linux leaves up to a tenth of the memory unwritten for half a minute. Elsewhere nothing is done.
-
-    Args:
-        handle: the file's descriptor.
     """
     call = getattr(ctypes.CDLL(None), "sync_file_range", None) if os.name == "posix" else None
     if call is not None:
@@ -85,11 +82,7 @@ _made: list[Path] = []
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder and its parents; `remove_empty_folders` takes them away again if nothing came there.
-
-    Raises:
-        OutputError: it cannot be made.
-    """
+    """Make a folder and its parents; `remove_empty_folders` takes them away again if nothing came there."""
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     with writing(path):
         path.mkdir(parents=True, exist_ok=True)
@@ -117,17 +110,9 @@ def _reason(error: OSError) -> str:
 
 
 def open_own(path: Path, mode: str) -> int:
-    """Open a file of an output folder; a link in its place, which may lead anywhere, is not followed.
+    """Descriptor of a file of an output folder; a link in its place, which may lead anywhere, is an OSError.
 
-    Args:
-        path: the file; its folder may be reached through links.
-        mode: "a" appends, "r+" changes, "w" begins again, "x" makes a file that must not be there.
-
-    Returns:
-        The file's descriptor.
-
-    Raises:
-        OSError: it cannot be opened, is a symbolic link, or no file.
+    Modes: "a" appends, "r+" changes, "w" begins again, "x" makes a file that must not be there.
     """
     handle = os.open(path, _FLAGS[mode] | _EXACT, 0o666)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
@@ -142,11 +127,7 @@ def lies_in(path: Path, folder: Path) -> bool:
 
 
 def cut_file(path: Path, size: int) -> None:
-    """Keep the first bytes of a file of an output folder.
-
-    Raises:
-        OSError: as `open_own`.
-    """
+    """Keep the first bytes of a file of an output folder."""
     with os.fdopen(open_own(path, "r+"), "r+b") as file:
         file.truncate(size)
 
@@ -164,13 +145,6 @@ def write_atomically(path: Path, write: Callable[[IO[bytes]], Any]) -> None:
 
     The temporary file is in the same folder, because a rename is atomic only within one file system. Its name
     is random and the file must be new, so that no link in its place leads elsewhere.
-
-    Args:
-        path: the file to make or replace.
-        write: called with the open binary file.
-
-    Raises:
-        OutputError: it cannot be written; `path` is then as it was before.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     with writing(path):
@@ -201,11 +175,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 class OwnFile:
-    """A file that is open for writing.
-
-    Attributes:
-        path: of the file.
-    """
+    """A file that is open for writing."""
 
     path: Path
     _file: IO[bytes]
@@ -231,13 +201,8 @@ class OwnFile:
 class AppendedFile(OwnFile):
     """A file that grows piece by piece, each piece flushed: a killed run loses none that was reported.
 
-    Args:
-        path: the file.
-        keep: gives the number of leading bytes to keep of a file that is there; None starts a new one.
-        header: first text of a new file.
-
-    Raises:
-        OutputError: it cannot be written.
+    `keep` gives the number of leading bytes to keep of a file that is there; None starts a new one with
+    `header`.
     """
 
     def __init__(self, path: Path, keep: Callable[[], int] | None, header: str = "") -> None:

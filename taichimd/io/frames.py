@@ -70,11 +70,7 @@ class Frames:
 
 
 def _of_run(path: Path) -> Path:
-    """The trajectory of the folder of a run; other paths are returned unchanged.
-
-    Raises:
-        StructureError: there is none.
-    """
+    """The trajectory of the folder of a run; other paths are returned unchanged."""
     folder = path if path.is_dir() else path.parent
     names = [path.name] if folder != path else list(TRAJECTORIES)
     there = [folder / name for name in names if (folder / name).exists()]

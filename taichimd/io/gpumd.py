@@ -53,11 +53,7 @@ class GpumdRun:
 
 
 def read_gpumd(path: Path, of: GpumdRun) -> Tables:
-    """Tables of one file, whose name says what it is.
-
-    Raises:
-        OutputError: another name, a file that cannot be read, or that is cut.
-    """
+    """Tables of one file, whose name says what it is; an OutputError if it cannot be read or is cut."""
     if path.name not in FILES:
         raise OutputError(f"{path}: expected a file of GPUMD called {', '.join(FILES[:-1])} or {FILES[-1]}")
     if path.name == "shc.out":

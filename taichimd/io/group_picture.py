@@ -26,17 +26,9 @@ def check_name(path: Path) -> None:
 
 
 def draw_groups(atoms: Atoms, groups: Mapping[str, Numbers], path: Path) -> None:
-    """Draw the groups of a structure.
+    """Draw the groups of a structure, numbers of atoms by name; the suffix says the format.
 
     Atoms of no group are grey. An atom of several groups has the colour of the last one.
-
-    Args:
-        atoms: the structure.
-        groups: numbers of atoms, by name.
-        path: the picture; its suffix says the format.
-
-    Raises:
-        OutputError: another format, or it cannot be written.
     """
     check_name(path)
     from matplotlib.figure import Figure

@@ -50,14 +50,8 @@ def each_image(
 ) -> Iterator[Image]:
     """The frames of a file one by one, for who does not want all of them in memory.
 
-    Args:
-        path: a LAMMPS dump, or any file that ASE reads.
-        units: as of `read_frames`.
-        elements: likewise.
-        more: gets what is known of the whole file: `notes`, `interval`, `unit_unknown`.
-
-    Raises:
-        StructureError: a frame that cannot be read; those before it have been given.
+    Arguments as `read_frames`.
+    `more` gets what is known of the whole file: `notes`, `interval`, `unit_unknown`.
     """
     more = {} if more is None else more
     more["notes"] = []
@@ -92,17 +86,7 @@ def _of_dump(
 
 
 def _of_ase(path: Path, units: str | None, more: dict[str, Any]) -> Iterator[Image]:
-    """Frames of a file that ASE reads.
-
-    Args:
-        path: the file.
-        units: of LAMMPS data; None: as the file states, else metal.
-        more: gains what is known of the whole file.
-
-    Raises:
-        StructureError: it cannot be read, has units of its own and others are given, or has an atom of no
-            known element.
-    """
+    """Frames of a file that ASE reads; `more` gains what is known of the whole file."""
     from ase.io import iread
 
     more["interval"] = _promised_interval(path)

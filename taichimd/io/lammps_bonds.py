@@ -75,11 +75,7 @@ class BondReader:
         self.cutoff: float | None = None
 
     def frames(self) -> Iterator[BondFrame]:
-        """All frames in turn; an incomplete last one is left out and noted.
-
-        Raises:
-            StructureError: a line that cannot be read, other atoms than before, no complete frame.
-        """
+        """All frames in turn; an incomplete last one is left out and noted."""
         last: BondFrame | None = None
         for frame in self._table() if self._kind == "table" else self._lammps():
             if last is not None:
@@ -234,11 +230,7 @@ class BondReader:
 
 
 def read_species(path: Path) -> tuple[list[int], list[Counter[str]]]:
-    """Steps and numbers of molecules by formula (Hill order) of a file of `fix reaxff/species`.
-
-    Raises:
-        StructureError: a line that cannot be read.
-    """
+    """Steps and numbers of molecules by formula (Hill order) of a file of `fix reaxff/species`."""
     steps: list[int] = []
     counts: list[Counter[str]] = []
     names: list[str] = []

@@ -80,12 +80,7 @@ class Dump:
         self._stated: LammpsUnits | None = None
 
     def frames(self) -> Iterator[DumpFrame]:
-        """All frames in turn; an unfinished last one, of a killed run, is left out and noted.
-
-        Raises:
-            StructureError: a line that is none of a dump, columns without positions or kinds, numbers that
-                cannot be read, reduced units.
-        """
+        """All frames in turn; an unfinished last one, of a killed run, is left out and noted."""
         with _opened(self.path) as file:
             frame: dict[str, Any] = {}
             number = 0
@@ -202,16 +197,7 @@ class Dump:
 def identified(
     frame: DumpFrame, elements: Sequence[str] | None, path: Path
 ) -> tuple[NDArray[np.str_], Array]:
-    """Elements and masses (amu) of the atoms of a frame.
-
-    Args:
-        frame: of a dump.
-        elements: of the types 1, 2, ..., if the user gives them.
-        path: of the dump, for errors.
-
-    Raises:
-        StructureError: a type without an element, or an unknown element.
-    """
+    """Elements and masses (amu) of the atoms of a frame; `elements`: of the types 1, 2 ..., if given."""
     kinds = sorted(set(frame.kinds.tolist()))
     types = [kind for kind in kinds if kind.isdigit()]
     named = {kind: kind for kind in kinds}
@@ -254,11 +240,7 @@ def _opened(path: Path) -> IO[str]:
 
 
 def _lines(file: IO[str], count: int) -> list[str]:
-    """The next lines.
-
-    Raises:
-        EOFError: there are fewer, or the last is cut.
-    """
+    """The next lines; EOFError if there are fewer, or the last is cut."""
     lines = list(islice(file, count))
     if len(lines) < count or not lines[-1].endswith("\n"):
         raise EOFError

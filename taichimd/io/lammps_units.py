@@ -76,15 +76,7 @@ ASSUMED = UNITS["metal"]
 
 
 def units_named(name: str, where: str) -> LammpsUnits:
-    """The unit system of a name.
-
-    Args:
-        name: as a file states it, or as a user gives it.
-        where: what states it, for the error: "trajectory a.dump".
-
-    Raises:
-        StructureError: reduced units (lj), or an unknown name.
-    """
+    """The unit system of a name; a StructureError, which begins with `where`, for lj and unknown names."""
     if name == "lj":
         raise StructureError(
             f"{where}: units lj are ratios to an epsilon, a sigma and a mass that the file does not state; "

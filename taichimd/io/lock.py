@@ -33,15 +33,10 @@ _WAIT, _SILENT = 60.0, 2.0
 
 @contextmanager
 def locked(folder: Path, *, tell: Callable[[str], None] | None = None) -> Iterator[None]:
-    """Hold the lock of a folder, which is made if it is not there.
+    """Hold the lock of a folder, which is made if it is not there; an OutputError if another process has it.
 
-    Args:
-        folder: the folder.
-        tell: prints a line; given where the lock is needed only briefly, as while a table is drawn. Another
-            process that also holds the lock briefly is waited for, and after two seconds a line says so.
-
-    Raises:
-        OutputError: another process holds it, or may do so; or the folder cannot be written.
+    `tell` prints a line; it is given where the lock is needed only briefly, as while a table is drawn.
+    Another process that also holds the lock briefly is waited for, and after two seconds a line says so.
     """
     path = folder / NAME
     with writing(folder):
@@ -110,10 +105,7 @@ def _write_owner(handle: int, path: Path, brief: bool) -> int:
 
 
 def _take_over(path: Path, owner: dict[str, Any], brief: bool) -> int | None:
-    """Handle of the lock of a process that has ended; None if it lives, or that is not known.
-
-    Known it is of this host's processes, and of a lock that does not say whose it is.
-    """
+    """Handle of the lock of a process of this host that has ended, or of none; None if it may live."""
     if owner and owner.get("host") != socket.gethostname():
         return None
     handle = open_own(path, "r+")

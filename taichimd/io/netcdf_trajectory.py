@@ -110,11 +110,7 @@ class NetcdfTrajectoryWriter(FrameWriter):
             self._file = os.fdopen(open_own(path, mode), f"{mode}b")
 
     def append_frame(self, frame: Snapshot) -> None:
-        """Write a frame and hand it to the system.
-
-        Raises:
-            OutputError: it cannot be written, or has other quantities than the frames before it.
-        """
+        """Write a frame and hand it to the system; an OutputError if its quantities are not those before."""
         values = self._values(frame)
         with writing(self.path):
             if self._layout is None:
@@ -277,11 +273,7 @@ def is_netcdf(path: Path) -> bool:
 
 
 def layout_of(path: Path) -> Layout:
-    """Where the frames of a file are.
-
-    Raises:
-        OutputError: it is no trajectory of this program.
-    """
+    """Where the frames of a file are; an OutputError if it is no trajectory of this program."""
     try:
         return _read_header(path)[0]
     except _DAMAGED:
@@ -320,20 +312,7 @@ def _read_header(path: Path) -> tuple[Layout, dict[str, NDArray[Any]]]:
 
 
 def cut_netcdf(path: Path, step: int) -> int:
-    """Drop the frames at or after a step, and what a killed run left of an unfinished one.
-
-    What stays are the bytes that the file had before the first of them was written.
-
-    Args:
-        path: a trajectory of `NetcdfTrajectoryWriter`.
-        step: MD step.
-
-    Returns:
-        Frames that are left; without any the file is empty.
-
-    Raises:
-        OutputError: it cannot be written, or is no such trajectory.
-    """
+    """As `binary_trajectory.cut_frames`; a file without any frame is empty."""
     if path.stat().st_size == 0:
         return 0
     layout = layout_of(path)
@@ -348,15 +327,9 @@ def cut_netcdf(path: Path, step: int) -> int:
 
 
 def netcdf_frames(path: Path, only: int | None = None) -> Iterator[Atoms]:
-    """Frames of a trajectory of `NetcdfTrajectoryWriter`, with the numbers of the run.
+    """All frames, or `only` one, of which -1 is the last, of a file of `NetcdfTrajectoryWriter`.
 
-    Args:
-        path: the trajectory.
-        only: number of one frame, of which -1 is the last; None: all of them.
-
-    Raises:
-        IndexError: there is no such frame.
-        Exception: the file is damaged; whatever SciPy raises.
+    An IndexError if there is no such frame; for a damaged file whatever SciPy raises.
     """
     layout, common = _read_header(path)
     frames = layout.frames(path)

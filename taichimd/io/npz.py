@@ -26,9 +26,8 @@ class DamagedFileError(ValueError):
 def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     """All arrays of a file by name.
 
-    Raises:
-        DamagedFileError: it is no such file, is damaged, holds what is packed, no numbers or texts, or more
-            than the file is long.
+    DamagedFileError: it is no such file, is damaged, holds what is packed, no numbers or texts, or more than
+    the file is long.
     """
     try:
         with zipfile.ZipFile(path) as archive:
@@ -64,11 +63,7 @@ def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
 
 
 def text_of(arrays: dict[str, NDArray[Any]], name: str) -> Any:
-    """What the JSON text in an array says.
-
-    Raises:
-        DamagedFileError: no such array, or no such text.
-    """
+    """What the JSON text in an array says, or a DamagedFileError."""
     array = arrays.get(name)
     if array is None or array.dtype.kind != "U" or array.shape != ():
         raise DamagedFileError(f"{name} is missing or is not text")

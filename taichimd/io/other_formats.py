@@ -28,15 +28,7 @@ def format_of(path: Path) -> str | None:
 
 
 def read_other(path: Path, frame: int | None) -> tuple[Atoms, list[str]]:
-    """A frame of a file in any format of ASE; None is the last.
-
-    Returns:
-        Atoms, and remarks on what was taken, guessed and not used.
-
-    Raises:
-        StructureError: no such frame, something that would be guessed wrongly.
-        Exception: whatever ASE's reader raises.
-    """
+    """A frame of a file in any format of ASE, None: the last; and remarks on what was guessed and dropped."""
     from ase.io import read
     from ase.io.formats import ioformats
 
@@ -69,16 +61,7 @@ def read_other(path: Path, frame: int | None) -> tuple[Atoms, list[str]]:
 
 
 def dropped_or_guessed(path: Path, atoms: Atoms, name: str | None) -> list[str]:
-    """Remarks on what ASE's reader dropped and guessed; velocities whose unit it guessed leave the atoms.
-
-    Args:
-        path: the file.
-        atoms: a frame of the file, as ASE read it.
-        name: ASE's name of the format.
-
-    Raises:
-        StructureError: something was guessed wrongly.
-    """
+    """Remarks on what ASE's reader dropped and guessed; velocities whose unit it guessed leave the atoms."""
     check = _CHECKS.get(name or "")
     notes = check(path, atoms) if check is not None else []
     if name in _OWN_UNITS and atoms.has("momenta"):

@@ -22,14 +22,7 @@ def is_pdb(path: Path, head: str) -> bool:
 
 
 def read_pdb(path: Path, frame: int | None) -> tuple[Atoms, list[str]]:
-    """A model of a PDB file; None is the last.
-
-    Returns:
-        Atoms, without a cell if CRYST1 says 1 1 1 (none), and remarks on what was taken and guessed.
-
-    Raises:
-        StructureError: a record that cannot be read, with its line; no such model; no atoms.
-    """
+    """A model, None: the last, without a cell if CRYST1 says 1 1 1 (none); and remarks on what is guessed."""
     where = f"structure file {path}"
     shared, models = _models(path)
     if not models:
@@ -50,11 +43,7 @@ def read_pdb(path: Path, frame: int | None) -> tuple[Atoms, list[str]]:
 
 
 def pdb_models(path: Path) -> Iterator[tuple[Atoms, list[str]]]:
-    """All models of a PDB file, each as of `read_pdb`.
-
-    Raises:
-        StructureError: a record that cannot be read, with its line.
-    """
+    """All models of a PDB file, each as of `read_pdb`."""
     shared, models = _models(path)
     for model in models:
         yield _of_model(path, shared, model)

@@ -44,16 +44,7 @@ def marks_of(segments: Sequence[Mapping[str, Any]]) -> list[Mark]:
 
 
 def plot_run(table: Path, picture: Path, report: Mapping[str, Any]) -> None:
-    """Draw the thermo.csv of a run with what its report says of it, and of a deformed cell the stress.
-
-    Args:
-        table: thermo.csv.
-        picture: to write; its suffix says the format: png, pdf or svg.
-        report: run.json.
-
-    Raises:
-        OutputError: the picture cannot be written.
-    """
+    """Draw the thermo.csv of a run with what its run.json says, and of a deformed cell the stress."""
     title = title_of(report["formula"], report["n_atoms"])
     title += f", {report['potential'].get('name', '')}, {report['settings'].get('ensemble', '')}"
     marks = marks_of(report.get("segments", []))
@@ -71,19 +62,9 @@ def plot_thermo(
     counted_from: int = 0,
     marks: Sequence[Mark] = (),
 ) -> None:
-    """Draw thermo.csv.
+    """Draw thermo.csv, energies per atom; `marks`: where vertical lines are, with their names.
 
-    Args:
-        table: thermo.csv.
-        picture: to write; its suffix says the format: png, pdf or svg.
-        n_atoms: energies are shown per atom.
-        title: above the panels.
-        counted_from: step from which the conserved energy counts: rows before it are of another ensemble, and
-            the panel of the conserved energy begins there.
-        marks: where to draw vertical lines, with their names.
-
-    Raises:
-        OutputError: the picture cannot be written.
+    The conserved energy begins at the step `counted_from`: rows before it are of another ensemble.
     """
     figure = thermo_figure(read_thermo(table), n_atoms, title, counted_from, marks)
     write_atomically(picture, lambda file: _save(figure, file, picture.suffix[1:]))

@@ -14,17 +14,7 @@ from taichimd.io.files import write_atomically
 
 
 def write_events(path: Path, events: Iterable[Event], labels: Sequence[int], symbols: Sequence[str]) -> None:
-    """Write reactions.csv: time_ps, reaction, atoms, and if RDKit is installed reaction_smiles.
-
-    Args:
-        path: the table.
-        events: in the order of time.
-        labels: number of each atom for the user.
-        symbols: of the atoms.
-
-    Raises:
-        OutputError: it cannot be written.
-    """
+    """Write reactions.csv: time_ps, reaction, atoms (by `labels`), and with RDKit reaction_smiles."""
     names = ["time_ps", "reaction", "atoms"]
     events = list(events)
     rows = [[event.time, event.reaction, event.atoms_text(labels)] for event in events]
@@ -35,19 +25,11 @@ def write_events(path: Path, events: Iterable[Event], labels: Sequence[int], sym
 
 
 def write_rates(path: Path, found: Iterable[Rate], volume: float | None) -> None:
-    """Write rates.csv: a row for each reaction.
+    """Write rates.csv: a row for each reaction; what is not known is empty.
 
-    Columns: `reaction`, `count` with its range `count_low`, `count_high`, `exposure_ps`,
-    `rate_per_ps` (of each combination of reactants) with its range, and with a volume `k` with its range and
-    `k_unit`. What is not known is empty.
-
-    Args:
-        path: the table.
-        found: by frequency.
-        volume: angstrom^3, or None.
-
-    Raises:
-        OutputError: it cannot be written.
+    Columns: `reaction`, `count` with its range `count_low`, `count_high`, `exposure_ps`, `rate_per_ps` (of
+    each combination of reactants) with its range, and with a volume (angstrom^3) `k` with its range and
+    `k_unit`.
     """
     names = ["reaction", "count", "count_low", "count_high", "exposure_ps"]
     names += ["rate_per_ps", "rate_low_per_ps", "rate_high_per_ps"]
@@ -60,14 +42,10 @@ def write_rates(path: Path, found: Iterable[Rate], volume: float | None) -> None
 
 
 def write_lifetimes(path: Path, found: Iterable[Lifetime]) -> None:
-    """Write lifetimes.csv: a row for each species.
+    """Write lifetimes.csv: a row for each species; without an end only `lifetime_low_ps` is known.
 
     Columns: `species`, `molecules`, `ended`, `censored` (not ended), `lived_ps` (the sum over all),
-    `lifetime_ps`, `lifetime_error_ps` and the range `lifetime_low_ps`, `lifetime_high_ps`. Without an end
-    only `lifetime_low_ps` is known.
-
-    Raises:
-        OutputError: it cannot be written.
+    `lifetime_ps`, `lifetime_error_ps` and the range `lifetime_low_ps`, `lifetime_high_ps`.
     """
     times = ("lived_ps", "lifetime_ps", "lifetime_error_ps", "lifetime_low_ps", "lifetime_high_ps")
     rows: list[list[Any]] = []

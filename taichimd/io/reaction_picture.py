@@ -13,16 +13,7 @@ if TYPE_CHECKING:
 
 
 def draw_network(path: Path, title: str, edges: Counter[tuple[str, str]]) -> None:
-    """Write the picture, in the format that the suffix of its name says.
-
-    Args:
-        path: of the picture.
-        title: above it.
-        edges: number of events for each (reactant, product).
-
-    Raises:
-        OutputError: it cannot be written.
-    """
+    """Write the picture of the number of events for each (reactant, product)."""
     figure = figure_of(title, [lambda axis: _network(axis, edges)])
     figure.set_size_inches(6.5, 6.0)
     write_atomically(path, lambda file: figure.savefig(file, format=path.suffix[1:]))

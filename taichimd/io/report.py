@@ -65,14 +65,10 @@ _OF_SEGMENT = (
 
 
 def segments(earlier: Mapping[str, Any], report: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The runs that a folder's files are of, in turn: those of its earlier report, and the present one.
+    """The runs that a folder's files are of, in turn: those of its earlier run.json, and the present one.
 
     An earlier one ends where the present one begins; what it did behind that step is void. A run of no step,
     which only completes the results, completes the last one.
-
-    Args:
-        earlier: run.json before the restart; empty for a new run.
-        report: of the present run.
     """
     own = {key: report[key] for key in _OF_SEGMENT if key in report}
     step, ps = report["first_step"], report.get("first_ps")
@@ -88,21 +84,13 @@ def segments(earlier: Mapping[str, Any], report: Mapping[str, Any]) -> list[dict
 
 
 def write_report(path: Path, report: dict[str, Any]) -> None:
-    """Write run.json atomically; a number that is not one, such as the error of a single run, as null.
-
-    Raises:
-        OutputError: it cannot be written.
-    """
+    """Write run.json atomically; a number that is not one, such as the error of a single run, as null."""
     text = json.dumps(_finite(report), indent=2, allow_nan=False) + "\n"
     write_atomically(path, lambda file: file.write(text.encode()))
 
 
 def read_report(path: Path) -> dict[str, Any]:
-    """An earlier run.json; empty if there is none.
-
-    Raises:
-        OutputError: it is damaged, or of another program.
-    """
+    """An earlier run.json; empty if there is none. OutputError: it is damaged, or of another program."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         fault = fault_of(Report, content)

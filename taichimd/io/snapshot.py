@@ -73,15 +73,10 @@ def snapshot(
     terms: Mapping[str, float] | None = None,
     single: bool = False,
 ) -> Snapshot:
-    """The present state of an engine as a frame.
+    """The present state of an engine as a frame; without a time there are no velocities.
 
-    Args:
-        engine: any.
-        thermo: of its step.
-        time_ps: ps; without a time there are no velocities.
-        per_atom: more of each atom, some of "energy", "virial".
-        terms: energies of terms (eV) by name.
-        single: whether float32 is enough for positions, velocities and forces.
+    `per_atom`: some of "energy", "virial"; `terms`: eV by name; `single`: whether float32 is enough for
+    positions, velocities and forces.
     """
     vectors = engine.single_vectors() if single else None
     x, v, f = vectors or (engine.positions(), engine.velocities(), engine.forces())
@@ -161,11 +156,7 @@ class FrameWriter(OwnFile):
         return snapshot(engine, thermo, time_ps, self._per_atom, terms, self.single)
 
     def append_frame(self, frame: Snapshot) -> None:
-        """Write a frame and hand it to the system.
-
-        Raises:
-            OutputError: it cannot be written.
-        """
+        """Write a frame and hand it to the system."""
         raise NotImplementedError
 
     def write(
@@ -175,9 +166,5 @@ class FrameWriter(OwnFile):
         time_ps: float | None,
         terms: Mapping[str, float] | None = None,
     ) -> None:
-        """Append the present state of the engine as one frame, at once (`snapshot`).
-
-        Raises:
-            OutputError: it cannot be written.
-        """
+        """Append the present state of the engine as one frame, at once (`snapshot`)."""
         self.append_frame(self.take(engine, thermo, time_ps, terms))

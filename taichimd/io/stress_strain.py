@@ -34,17 +34,7 @@ def is_deformed(columns: Mapping[str, Array]) -> bool:
 def plot_stress_strain(
     columns: Mapping[str, Array], rates: Mapping[str, float], picture: Path, title: str
 ) -> None:
-    """Draw stresses against the strain of what is deformed.
-
-    Args:
-        columns: of a thermo table with strains.
-        rates: of the deformation, by axis (x) or plane (xy).
-        picture: to write; its suffix says the format: png, pdf or svg.
-        title: above the panel.
-
-    Raises:
-        OutputError: the picture cannot be written.
-    """
+    """Draw stresses against the strain of what is deformed, with rates by axis (x) or plane (xy)."""
     figure = stress_strain_figure(columns, rates, title)
     write_atomically(picture, lambda file: figure.savefig(file, format=picture.suffix[1:]))
 

@@ -73,11 +73,7 @@ def read_noted(
     units: str | None = None,
     atom_style: str | None = None,
 ) -> tuple[Atoms, list[str]]:
-    """As `read_structure`, with what it would warn of.
-
-    Raises:
-        UnicodeEncodeError: the encoding of the locale has no such file name.
-    """
+    """As `read_structure`, with what it would warn of."""
     path = _in_folder(Path(path), frame)
     os.fsencode(path)  # a name that the locale cannot write would seem to be missing
     if not path.exists():
@@ -98,16 +94,10 @@ def read_noted(
 
 
 def write_structure(path: Path, atoms: Atoms, *, overwrite: bool) -> None:
-    """Write atoms with ASE.
+    """Write atoms with ASE, in the format of the suffix.
 
-    Args:
-        path: the file; its suffix says the format.
-        atoms: with velocities or without.
-        overwrite: whether a file that is there may be replaced.
-
-    Raises:
-        SettingsError: a suffix that ASE does not know, or velocities for a format that may drop them.
-        OutputError: the file is there, or cannot be written.
+    SettingsError: a suffix that ASE does not know, or velocities for a format that may drop them.
+    OutputError: the file is there, or cannot be written.
     """
     from ase.io import write
 
@@ -238,13 +228,7 @@ def _read_netcdf(path: Path, frame: int | None) -> tuple[Atoms, list[str]]:
 def each_structure(path: Path, units: str | None) -> Iterator[tuple[Atoms, list[str]]] | None:
     """All structures, with remarks, of a file in which ASE's readers drop or guess something; else None.
 
-    Args:
-        path: LAMMPS data, a CIF, a PDB file, an XYZ file with names that are no elements; or another file.
-        units: of LAMMPS data; None: as the file states, else metal.
-
-    Raises:
-        StructureError: units of a file that is no LAMMPS data; and while structures are read, as
-            `read_structure`.
+    Such are LAMMPS data, a CIF, a PDB file, and an XYZ file with names that are no elements.
     """
     head = _head(path)
     if is_lammps_data(head):
@@ -277,15 +261,7 @@ def _head(path: Path) -> str:
 
 
 def check_elements(atoms: Atoms, where: str) -> None:
-    """Refuse a file without atoms, and dummy atoms.
-
-    Args:
-        atoms: of one frame.
-        where: the file, for the message.
-
-    Raises:
-        StructureError: no atoms, or an atomic number that is not an element's, such as 0 (X).
-    """
+    """Raise a StructureError for no atoms, and for atomic numbers that are no element's, such as 0 (X)."""
     if len(atoms) == 0:
         raise StructureError(f"{where} has no atoms")
     unknown = np.flatnonzero((atoms.numbers <= 0) | (atoms.numbers >= len(chemical_symbols)))
@@ -346,15 +322,7 @@ def has_velocities(atoms: Atoms) -> bool:
 
 
 def remarks(atoms: Atoms, charged: bool = False) -> list[str]:
-    """What the structure holds and the run will not use, one sentence each.
-
-    Args:
-        atoms: the structure.
-        charged: whether something uses its charges.
-
-    Raises:
-        SettingsError: constraints other than fixed atoms.
-    """
+    """What the structure holds and the run will not use, one sentence each; `charged`: charges are used."""
     notes = moving_fixed(atoms) + ([] if charged else unused_charges(atoms))
     for name in VELOCITIES:
         if atoms.has(name) and not atoms.has("momenta"):

@@ -127,13 +127,8 @@ class ThermoWriter(AppendedFile):
     ) -> None:
         """Append one row; what is not defined is an empty field.
 
-        Args:
-            thermo: of the step.
-            time_ps: ps.
-            cell: (3, 3) Å, needed where the table has CELL_COLUMNS.
-            pressures: (6,) GPa, xx yy zz yz xz xy, likewise; None without a volume.
-            terms: eV, by names of columns, where the table has them.
-            deformation: (3, 3) gradient and work (eV), where there is one (`System.deformation`).
+        Cell (3, 3) Å and pressures (6,) GPa, xx yy zz yz xz xy, for CELL_COLUMNS; terms, eV, by names of
+        columns; gradient (3, 3) and work (eV) of `System.deformation`.
         """
         found: dict[str, float | None] = {
             "time_ps": time_ps,
@@ -172,20 +167,12 @@ def _of_deformation(gradient: Array, work: float, pressures: Array | None) -> di
 
 
 def lacks(path: Path, name: str) -> bool:
-    """Whether a table is there that has no column of a name (a regular expression).
-
-    Raises:
-        OutputError: it is no table of this version.
-    """
+    """Whether a table is there that has no column of a name (a regular expression)."""
     return path.exists() and not any(re.fullmatch(name, column) for column in _columns_of(path))
 
 
 def _columns_of(path: Path) -> tuple[str, ...]:
-    """Columns of an existing table.
-
-    Raises:
-        OutputError: it is none of this version.
-    """
+    """Columns of an existing table, or an OutputError."""
     with writing(path), open(path, "rb") as file:
         header = file.readline().decode(errors="replace")
     columns = tuple(header.removesuffix("\n").split(","))
@@ -197,11 +184,7 @@ def _columns_of(path: Path) -> tuple[str, ...]:
 
 
 def offset_of_row(path: Path, step: int) -> int:
-    """Byte offset of the first row at or after `step`, or of a row that a killed run left unfinished.
-
-    Raises:
-        OutputError: a row does not begin with a step.
-    """
+    """Byte offset of the first row at or after `step`, or of a row that a killed run left unfinished."""
     offset = 0
     with open(path, "rb") as file:
         for number, line in enumerate(file, 1):

@@ -64,11 +64,7 @@ class TrajectoryWriter(FrameWriter, AppendedFile):
         return polars.Series("name", self._symbols, dtype=polars.String)
 
     def append_frame(self, frame: Snapshot) -> None:
-        """Write a frame and hand it to the system.
-
-        Raises:
-            OutputError: it cannot be written.
-        """
+        """Write a frame and hand it to the system."""
         columns = [frame.positions, frame.forces]
         if frame.momenta is not None:
             columns.insert(1, frame.momenta)
@@ -103,12 +99,8 @@ def rows_of_atoms(
 ) -> Iterator[bytes]:
     """Lines of an XYZ file, for some atoms after the other, formatted by Polars on all cores.
 
-    Numbers have the shortest digits that read back as the same float64.
-
-    Args:
-        names: (n,) symbols, as a series of Polars.
-        columns: (n, ...) numbers each.
-        fixed: (n,) True of fixed atoms, whose last column is F; (n, 3): three columns; None: there is none.
+    Numbers have the shortest digits that read back as the same float64. `names`: a series of Polars; `fixed`:
+    (n,) or (n, 3), the last columns, F where an atom is fixed.
     """
     import polars
 
@@ -133,11 +125,7 @@ def _numbers(values: Array) -> str:
 
 
 def offset_of_step(path: Path, step: int) -> int:
-    """Byte offset of the first frame at or after `step`, or of a frame that a killed run left unfinished.
-
-    Raises:
-        OutputError: what is there is no such trajectory.
-    """
+    """Byte offset of the first frame at or after `step`, or of a frame that a killed run left unfinished."""
     with open(path, "rb") as file:
         while True:
             offset = file.tell()

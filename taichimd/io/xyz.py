@@ -45,20 +45,7 @@ def is_xyz(path: Path, head: str) -> bool:
 
 
 def read_xyz(path: Path, frame: int | None, units: str | None) -> tuple[Atoms, list[str]]:
-    """A frame of an XYZ file.
-
-    Args:
-        path: the file.
-        frame: None: the last.
-        units: LAMMPS' name of the unit system of columns such as `vel`; None: unknown.
-
-    Returns:
-        Atoms, and remarks on what was taken, guessed and not used.
-
-    Raises:
-        StructureError: a line that cannot be read, with its number; no such frame; atom types where elements
-            are expected.
-    """
+    """A frame, None: the last, and remarks; `units`: LAMMPS' name for those of columns such as `vel`."""
     where = f"structure file {path}"
     frames = 0
     wanted = -1 if frame is None else frame
@@ -114,11 +101,7 @@ def has_other_names(path: Path) -> bool:
 
 
 def each_frame(path: Path) -> Iterator[tuple[Atoms, list[str]]]:
-    """All frames of an XYZ file in turn, each as of `read_xyz`, but with all its columns.
-
-    Raises:
-        StructureError: a line that cannot be read.
-    """
+    """All frames of an XYZ file in turn, each as of `read_xyz`, but with all its columns."""
     where = f"trajectory {path}"
     with open(path, encoding="utf-8", errors="replace") as file:
         for start, found in _frames(file, where):
@@ -129,10 +112,7 @@ def each_frame(path: Path) -> Iterator[tuple[Atoms, list[str]]]:
 
 
 def _plain(lines: list[str]) -> Atoms | None:
-    """A frame that has symbols, positions and a cell only; None if it has more, or an error.
-
-    What reads all others, ASE's module, takes a third of a second to import.
-    """
+    """A simple frame, without ASE's module, whose import takes a third of a second; None: not simple."""
     found = _PLAIN.fullmatch(lines[1])
     words = [line.split() for line in lines[2:]]
     if found is None or any(len(one) != 4 for one in words):
@@ -201,11 +181,7 @@ def _species_column(comment: str) -> int | None:
 
 
 class _Names:
-    """What stands in the place of elements, atom by atom, and what was made of it.
-
-    Attributes:
-        masses: amu, of D and T by the atom.
-    """
+    """What stands in the place of elements, atom by atom, and what was made of it; masses of D and T, amu."""
 
     def __init__(self, comment: str, where: str) -> None:
         self._lammps, self._where = bool(_LAMMPS_TYPES.search(comment)), where

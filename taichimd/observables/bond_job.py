@@ -21,21 +21,7 @@ from taichimd.observables.request import OF_BONDS, OF_FRAMES, Request
 
 
 def analyze_bonds(source: str, kind: Kind, request: Request, folder: Path, overwrite: bool) -> Outcome:
-    """Analyse a file of bonds or of species into a folder.
-
-    Args:
-        source: the file.
-        kind: as `io.lammps_bonds.kind_of` says.
-        request: thresholds, shortest lifetime, volume, time step, elements.
-        folder: for the results.
-        overwrite: whether earlier results there may be replaced.
-
-    Raises:
-        StructureError: the file cannot be used.
-        AnalysisError: thresholds the wrong way round, a time step or elements that are missing, quantities
-            that need positions.
-        OutputError: results are in the way, or cannot be written.
-    """
+    """Analyse a file of bonds or of species into a folder."""
     if request.kinds:
         raise AnalysisError(
             f"{source}: {request.kinds[0].upper()} needs positions, and this file has only "
@@ -149,11 +135,7 @@ def _symbols(source: str, kinds: list[str], kind: Kind, request: Request) -> lis
 
 
 def _timestep(source: str, request: Request) -> float:
-    """Ps.
-
-    Raises:
-        AnalysisError: it is not given.
-    """
+    """Ps, or an AnalysisError if it is not given."""
     if request.timestep_ps is None:
         raise AnalysisError(
             f"{source} has steps instead of times; give the time step of the run: --timestep 0.25fs"

@@ -27,9 +27,6 @@ class DipoleSeries:
     """The dipole moment of each sample, e angstrom: sum of q x of positions that are not wrapped.
 
     Molecules are made whole at the first sample, and stay as they are: an atom keeps the image that it had.
-
-    Args:
-        run: the run.
     """
 
     def __init__(self, run: ObservedRun) -> None:
@@ -59,11 +56,7 @@ class DipoleSeries:
         return {"rows": self.rows(), "images": images.reshape(-1, 3)[:n]}
 
     def load(self, saved: dict[str, NDArray[Any]]) -> None:
-        """Continue from what `save` gave.
-
-        Raises:
-            CheckpointError: it is of another series.
-        """
+        """Continue from what `save` gave, or raise a CheckpointError."""
         self._rows = list(saved_array(saved, "rows", "f", None, 3))
         images = saved_array(saved, "images", "i", None, 3)
         self._images = images.astype(np.int64) if len(images) else None
@@ -125,17 +118,7 @@ class Ir(_OfDipole):
 
 
 def infrared_result(rows: Array, interval: float, lags: int, blocks: int) -> Result:
-    """Table, picture and summary of the infrared spectrum.
-
-    Args:
-        rows: (samples, 3) dipole moments, e angstrom.
-        interval: ps between samples.
-        lags: longest correlation time, in samples.
-        blocks: pieces of the series, for errors.
-
-    Raises:
-        AnalysisError: too few samples.
-    """
+    """Table, picture and summary of the infrared spectrum of dipole moments (samples, 3), e angstrom."""
     found = infrared_spectrum(rows, interval * PS, lags, blocks)
     frequency = found.frequency * PS
     density = found.density

@@ -32,19 +32,7 @@ def has_dipoles(path: Path) -> bool:
 
 
 def analyze_dipoles(source: str, request: Request, folder: Path, overwrite: bool) -> Outcome:
-    """Compute the infrared spectrum of a series of dipole moments into a folder.
-
-    Args:
-        source: the file, with columns time_ps and dipole_x_eA to dipole_z_eA at equal intervals.
-        request: window, blocks, what is left out at the start.
-        folder: for the results.
-        overwrite: whether earlier results there may be replaced.
-
-    Raises:
-        StructureError: the file cannot be read.
-        AnalysisError: settings of other files, too few samples, samples at unequal intervals.
-        OutputError: results are in the way, or cannot be written.
-    """
+    """Infrared spectrum of a file with columns time_ps, dipole_x_eA ... at equal intervals, into a folder."""
     if request.kinds:
         raise AnalysisError(
             f"{source}: {request.kinds[0].upper()} needs positions, and this file has dipole moments; "

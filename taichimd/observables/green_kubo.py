@@ -54,14 +54,7 @@ class GreenKuboObservable(RunObservable):
 
 
 def green_kubo_result(found: GreenKubo, names: tuple[str, ...], quantity: str, unit: str) -> Result:
-    """Autocorrelations and running integrals of a Green-Kubo coefficient.
-
-    Args:
-        found: channels and their mean.
-        names: of the channels.
-        quantity: a word for columns and axes, such as kappa.
-        unit: of it, such as W/(m K).
-    """
+    """Autocorrelations and running integrals of a Green-Kubo coefficient, such as kappa in W/(m K)."""
     time = found.time / PS
     suffix = unit.replace("(", "").replace(")", "").replace("/", "_per_").replace(" ", "")
     scale = found.correlation.value[0].mean() or 1.0
@@ -100,13 +93,7 @@ def _coefficient(found: GreenKubo, mean: Mean, unit: str) -> Finding:
 
 
 def growth_notes(found: GreenKubo, quantity: str, option: str) -> list[str]:
-    """What to do about a window that is too short for a Green-Kubo integral; empty if it is not.
-
-    Args:
-        found: the integral.
-        quantity: a word for it, which is the name of its picture.
-        option: of the command line, that sets the window.
-    """
+    """What to do (with an option) about a window too short for a Green-Kubo integral; empty if it is not."""
     if not growing(found):
         return []
     return [

@@ -108,10 +108,7 @@ def missing_motion(trajectory: Trajectory, velocities: bool = False) -> str:
 
 
 def relative(trajectory: Trajectory, values: Array) -> Array:
-    """Positions or velocities relative to the centre of mass, or, with fixed atoms, to the laboratory.
-
-    A single atom is its centre of mass, relative to which it would rest.
-    """
+    """Positions or velocities relative to the centre of mass, or, with one or fixed atoms, as they are."""
     frames = trajectory.frames
     if frames.fixed.any():
         note = _of_the_moving("MSD and VACF", frames.fixed)

@@ -81,11 +81,7 @@ class Msd(RunObservable, TrajectoryObservable):
 
 
 def _fit(trajectory: Trajectory) -> tuple[float, float] | None:
-    """Times between which the line through the mean square displacement lies, ps; None: the default.
-
-    Raises:
-        AnalysisError: they are not within the window, or that is too short for a line.
-    """
+    """Times between which the line through the mean square displacement lies, ps; None: the default."""
     window, fit, interval = trajectory.window(), trajectory.request.fit_ps, trajectory.frame_time
     lags = round(window / interval)
     if fit is None:

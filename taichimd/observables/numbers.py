@@ -80,15 +80,7 @@ class Finding:
 
 
 def finding(value: Any, error: Any, unit: str, status: str = OK, note: str = "") -> Finding:
-    """A finding from numbers of NumPy.
-
-    Args:
-        value: NaN is no value.
-        error: None or NaN: there is none.
-        unit: of both.
-        status: "ok" or another.
-        note: sentences.
-    """
+    """A finding from numbers of NumPy: NaN is no value; an error of None or NaN is none."""
     # JSON knows no NaN, which the error of a single sample is.
     known = math.isfinite(float(value))
     sure = known and error is not None and math.isfinite(float(error))
@@ -98,11 +90,7 @@ def finding(value: Any, error: Any, unit: str, status: str = OK, note: str = "")
 
 
 def never_negative(one: Finding) -> Finding:
-    """A quantity that nature has above zero: below it by more than errors it is no value; within them, said.
-
-    Args:
-        one: such as a conductivity.
-    """
+    """A quantity that nature has above zero: no value where it is below by more than errors."""
     if one.value is None or (one.error is None and one.value > 0.0):
         return one
     if one.error is not None and abs(one.value) <= SIGNIFICANT * one.error:
@@ -118,11 +106,7 @@ def never_negative(one: Finding) -> Finding:
 
 
 def write_findings(path: Path, found: Mapping[str, Finding]) -> None:
-    """Write findings as a CSV: name, value, error, unit, status, note; what is not there is empty.
-
-    Raises:
-        OutputError: it cannot be written.
-    """
+    """Write findings as a CSV: name, value, error, unit, status, note; what is not there is empty."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["name", "value", "error", "unit", "status", "note"])

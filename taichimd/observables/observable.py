@@ -69,11 +69,7 @@ class Result:
         return joined_html([*parts, *(paragraph(note) for note in self.notes)])
 
     def write(self, files: list[Path], title: str) -> None:
-        """Write the tables, and the picture, if there is one, into the last file.
-
-        Raises:
-            OutputError: a file cannot be written.
-        """
+        """Write the tables, and the picture, if there is one, into the last file."""
         for file, columns in zip(files[:-1], self.tables, strict=True):
             write_table(file, columns)
         if self.panels:
@@ -156,8 +152,4 @@ class TrajectoryObservable(Observable):
     @classmethod
     @abstractmethod
     def of_trajectory(cls, trajectory: Trajectory) -> Result:
-        """What a trajectory tells. It may leave notes with the trajectory.
-
-        Raises:
-            AnalysisError: the request does not fit the trajectory.
-        """
+        """What a trajectory tells. It may leave notes with the trajectory."""

@@ -90,11 +90,7 @@ class Plan:
 
     @classmethod
     def from_json(cls, saved: dict[str, Any]) -> "Plan":
-        """What `to_json` gave.
-
-        Raises:
-            CheckpointError: it is something else.
-        """
+        """What `to_json` gave, or a CheckpointError."""
         try:
             # As JSON: there a strict reader takes the list that a tuple has become.
             _READER.validate_json(json.dumps(saved), strict=True)

@@ -21,11 +21,7 @@ def observables_of(plan: Plan) -> list[type[RunObservable]]:
 
 
 def saved_plan(observed: dict[str, Any]) -> Plan | None:
-    """The plan of what a checkpoint keeps (`Checkpoint.observed`); None if it keeps nothing.
-
-    Raises:
-        CheckpointError: it is damaged.
-    """
+    """The plan of what a checkpoint keeps (`Checkpoint.observed`); None if it keeps nothing."""
     if not observed:
         return None
     try:
@@ -39,11 +35,7 @@ def saved_plan(observed: dict[str, Any]) -> Plan | None:
 
 
 def parse_kinds(text: str) -> tuple[str, ...]:
-    """Observables of a text such as "rdf,msd", in the order of the registry.
-
-    Raises:
-        SettingsError: a word that is none of them.
-    """
+    """Observables of a text such as "rdf,msd", in the order of the registry."""
     words, some = [word.strip() for word in text.split(",") if word.strip()], ", ".join(OF_RUNS)
     for word in words:
         if word not in OF_RUNS:
@@ -135,11 +127,7 @@ def make_plan(
 
 
 def _spectrum_lags(window: float, interval: float, samples: int) -> int:
-    """Samples of the window of a spectrum (fs), with at least five windows in a run.
-
-    Raises:
-        SettingsError: it is too long for the run, or shorter than two samples.
-    """
+    """Samples of the window of a spectrum (fs), with at least five windows in a run."""
     lags = round(window / interval)
     if lags < 2:
         raise SettingsError(
@@ -176,18 +164,8 @@ def check_system(
 ) -> None:
     """Raise if a system does not allow what a plan asks; before there is an engine that compiles.
 
-    Args:
-        plan: of the run.
-        symbols: of the n atoms.
-        masses: (n,) amu.
-        cell: (3, 3) rows, angstrom.
-        pbc: (3,) along which cell vectors the system repeats.
-        fixed: (n,) which atoms are fixed; None if none is.
-
-    Raises:
-        SettingsError: a volume is needed where there is none, one mass where a species has several, or all
-            atoms moving where some are fixed.
-        AnalysisError: more distances within r_max than anybody can count.
+    SettingsError: a volume is needed where there is none, one mass where a species has several, or all atoms
+    moving where some are fixed. AnalysisError: more distances within r_max than anybody can count.
     """
     spoilt = [kind.name for kind in observables_of(plan) if kind.green_kubo]
     if spoilt and fixed is not None and fixed.any():

@@ -51,11 +51,7 @@ class ReactionResult(Result):
         return self.volume is None and any(one.molecularity > 1 for one in self.speeds)
 
     def write(self, files: list[Path], title: str) -> None:
-        """Write reactions, rates, lifetimes, numbers of molecules, their picture and the network: six files.
-
-        Raises:
-            OutputError: a file cannot be written.
-        """
+        """Write reactions, rates, lifetimes, numbers of molecules, their picture, the network: six files."""
         write_events(files[0], self.found.events, self.labels, self.symbols)
         write_rates(files[1], self.speeds, self.volume)
         write_lifetimes(files[2], self.lives)
@@ -71,16 +67,9 @@ class ReactionResult(Result):
 def reactions_of(
     history: BondHistory, symbols: Sequence[str], labels: Sequence[int], volume: float | None
 ) -> ReactionResult:
-    """Everything that is known about the reactions of a history of bonds.
+    """Everything that is known about the reactions of a history of bonds, of two frames or more.
 
-    Args:
-        history: of two frames or more.
-        symbols: of the n atoms.
-        labels: number of each atom for the user.
-        volume: angstrom^3; None: rate constants for each combination of reactants only.
-
-    Returns:
-        The result, with notes on the interval of the frames and on changes close to the end.
+    Without a volume (angstrom^3) rate constants are for each combination of reactants only.
     """
     found = find_reactions(history, symbols)
     speeds, lives = rates(found), lifetimes(found)

@@ -8,16 +8,7 @@ from taichimd.observables.observed_run import ObservedRun
 
 
 def atoms_of(run: ObservedRun, name: str, key: str) -> NDArray[np.int64]:
-    """Atoms of a group on which nothing acts but forces of the potential.
-
-    Args:
-        run: with its groups.
-        name: of the group, or "all".
-        key: of the setting.
-
-    Raises:
-        SettingsError: there is no such group; baths or forces act on its atoms.
-    """
+    """Atoms of a group, or "all", on which nothing acts but forces of the potential, else a SettingsError."""
     if name != "all" and name not in run.groups:
         known = ", ".join(["all", *run.groups])
         raise SettingsError(f"{key}: there is no group {name!r}; expected some of {known}")
@@ -33,11 +24,7 @@ def atoms_of(run: ObservedRun, name: str, key: str) -> NDArray[np.int64]:
 
 
 def sides_of(run: ObservedRun, name: str, key: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Atoms of the two groups of a name such as "left>right".
-
-    Raises:
-        SettingsError: not two groups, or groups that share atoms; as `atoms_of`.
-    """
+    """Atoms of the two groups of a name such as "left>right", which share none."""
     words = [one.strip() for one in name.split(">")]
     if len(words) != 2 or "all" in words or not all(words):
         raise SettingsError(f'{key} = {name!r}: expected two groups, such as "left>right"')

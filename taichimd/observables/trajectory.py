@@ -168,11 +168,7 @@ class Trajectory:
         return Production(method, begin, n - begin, start, decided_by)
 
     def _elapsed(self, given: float) -> Array:
-        """Time of each frame after the first, ps.
-
-        Raises:
-            AnalysisError: the file does not tell it.
-        """
+        """Time of each frame after the first, ps, or an AnalysisError."""
         frames = self.frames
         if frames.times is not None and not frames.backward:
             return np.asarray(frames.times - frames.times[0])
@@ -195,11 +191,7 @@ class Trajectory:
         return self.interval
 
     def window(self) -> float:
-        """Longest time difference, ps.
-
-        Raises:
-            AnalysisError: it is shorter than a frame, or does not leave two time origins in each block.
-        """
+        """Longest time difference, ps, of a frame at least, with two time origins in each block."""
         n = len(self.frames.positions)
         each = n // self.blocks
         block = f"the run of {n} frames" if self.blocks == 1 else f"a block ({self.blocks} of {n} frames)"

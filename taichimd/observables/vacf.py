@@ -97,14 +97,7 @@ class Vacf(RunObservable, TrajectoryObservable):
 def _result(
     correlations: dict[str, Array], found: dict[str, DensityOfStates], interval: float, advice: str
 ) -> Result:
-    """Tables and curves.
-
-    Args:
-        correlations: (samples, lags + 1, 3) of each species.
-        found: of each species, and of "all" if there are several.
-        interval: ps between the lags.
-        advice: how to take samples more often.
-    """
+    """Tables and curves of correlations (samples, lags + 1, 3) of species; `advice`: to sample more."""
     lags = next(iter(correlations.values())).shape[1] - 1
     width = LINE_WIDTH / (lags * interval)
     f = next(iter(found.values())).frequency / THZ

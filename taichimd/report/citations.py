@@ -120,12 +120,7 @@ def keys() -> list[str]:
 
 
 def bibtex(wanted: Iterable[str], potentials: Sequence[tuple[str, str | None]] = ()) -> str:
-    """BibTeX of methods by their keys, of potentials, and of taichimd.
-
-    Args:
-        wanted: keys of methods; each is there once.
-        potentials: citation and DOI of each.
-    """
+    """BibTeX of methods by their keys, of potentials (citation and DOI), and of taichimd."""
     entries = [_of_program()]
     for key in dict.fromkeys([*wanted, *OF_PROGRAM[1:]]):
         if key in _ENTRIES:
@@ -139,11 +134,7 @@ def bibtex(wanted: Iterable[str], potentials: Sequence[tuple[str, str | None]] =
 
 
 def of_potentials(potentials: Sequence[tuple[str, str | None]]) -> dict[str, str]:
-    """BibTeX of potentials by their keys, each once.
-
-    Args:
-        potentials: citation in words, and DOI, of each. What does not read as one paper becomes a note.
-    """
+    """BibTeX of potentials (citation, DOI) by their keys; what does not read as one paper becomes a note."""
     found: dict[str, str] = {}
     for citation, doi in dict.fromkeys(potentials):
         match = _PAPER.match(citation)

@@ -19,15 +19,7 @@ def command(
     structure: str | None,
     before: Mapping[str, Any] | None = None,
 ) -> str:
-    """A command line.
-
-    Args:
-        word: of the command, such as "run".
-        settings: by the names of options, as recorded.
-        kinds: classes that declare these settings.
-        structure: file that it starts from; None: none.
-        before: settings of what a restart continues, which need not be repeated; None: no restart.
-    """
+    """A command line with the settings of a record; `before`: settings of what a restart continues."""
     words = ["taichimd", word, *([] if structure is None else [structure])]
     if before is not None:
         words += ["--restart", str(settings["restart"])]

@@ -22,14 +22,7 @@ _DRAWN = {".png": "png", ".svg": "svg"}
 
 
 def report_page(parts: Sequence[Part]) -> str:
-    """The page of parts.
-
-    Args:
-        parts: of one folder, or of several.
-
-    Returns:
-        HTML that needs no other file and no network.
-    """
+    """The page of the parts of one folder, or of several: HTML that needs no other file and no network."""
     title = parts[0].title if len(parts) == 1 else f"{len(parts)} calculations side by side"
     if parts[0].kind == "sweep":
         title = f"Sweep of {parts[0].title}"
@@ -50,15 +43,7 @@ def report_page(parts: Sequence[Part]) -> str:
 
 
 def view_page(name: str, shown: Shown) -> str:
-    """The page of a trajectory or structure alone.
-
-    Args:
-        name: of its file.
-        shown: its atoms, from `shown_frames`.
-
-    Returns:
-        HTML that needs no other file and no network.
-    """
+    """The page of a trajectory or structure alone: HTML that needs no other file and no network."""
     what = f"{name}: {len(shown.symbols):,} atoms, {len(shown.labels):,} frames"
     body = [element("style", Html(view.STYLE)), view.view(shown), view.library()]
     return document(what, *body, scripts=[view.script("view.js")])

@@ -35,13 +35,9 @@ _SHOWN_COLUMNS = 14
 
 
 def parts_of(given: Path) -> list[Part]:
-    """What a report says of a folder: one part, or of several runs one for all and one for each.
+    """What a report says of a folder or its record.
 
-    Args:
-        given: folder of a run or of several, or its record (run.json ...).
-
-    Raises:
-        OutputError: no folder of taichimd, or files in it that cannot be read.
+    One part, or of several runs one for all and one for each.
     """
     folder = given.parent if given.name in RECORDS and given.is_file() else given
     name = os.fspath(folder)
@@ -93,11 +89,7 @@ def _require(report: Mapping[str, Any], path: Path, *keys: str) -> None:
 
 
 def _record(path: Path) -> dict[str, Any]:
-    """A record of JSON.
-
-    Raises:
-        OutputError: it cannot be read.
-    """
+    """A record of JSON, or an OutputError."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:

@@ -58,17 +58,7 @@ class _Frame:
 
 
 def shown_frames(path: Path, units: str | None = None, elements: Sequence[str] | None = None) -> Shown:
-    """Frames of a file, at most 100, with at most 20,000 atoms.
-
-    Args:
-        path: a trajectory or structure in any format that taichimd reads, or a checkpoint.
-        units: of a LAMMPS dump, as of `read_frames`.
-        elements: likewise.
-
-    Raises:
-        StructureError: the file cannot be read, has no whole frame, or its atoms change.
-        CheckpointError: a checkpoint that cannot be used.
-    """
+    """Frames of a trajectory, structure or checkpoint: at most 100, with at most 20,000 atoms."""
     if not path.is_file():
         raise StructureError(f"{path} does not exist, or is not a file; expected a trajectory or a structure")
     if path.stat().st_size == 0:

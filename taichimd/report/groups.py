@@ -19,16 +19,10 @@ CHECKPOINT = "checkpoint.npz"
 
 
 def groups_of(file: Path, symbols: NDArray[np.str_], kept: NDArray[np.int64]) -> dict[str, NDArray[np.bool_]]:
-    """Groups of a trajectory, by name, from the checkpoint beside it; or of a checkpoint itself.
+    """By name, (n,) which atoms are in a group: from a checkpoint, or the one beside a trajectory.
 
-    Args:
-        file: the trajectory or checkpoint.
-        symbols: (n,) of the atoms that are shown.
-        kept: (n,) their numbers in the system.
-
-    Returns:
-        For each group, (n,) whether an atom is in it. Empty without groups, or without a checkpoint of the
-        same atoms.
+    `symbols` and `kept`: (n,) of the atoms that are shown, and their numbers in the system. Empty without
+    groups, or without a checkpoint of the same atoms.
     """
     checkpoint = _checkpoint_of(file)
     if checkpoint is None:

@@ -45,16 +45,7 @@ _DRAWN = "Maxwell-Boltzmann"
 
 
 def run_part(name: str, folder: Path, report: Mapping[str, Any]) -> Part:
-    """A run of `taichimd run`.
-
-    Args:
-        name: of the folder.
-        folder: that has it.
-        report: its run.json.
-
-    Raises:
-        OutputError: a table that cannot be read.
-    """
+    """A run of `taichimd run`, from its run.json."""
     settings, segments = report["settings"], report.get("segments") or [report]
     rows = rows_of(folder / "thermo.csv")
     potential = report.get("potential", {})

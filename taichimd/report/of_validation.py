@@ -13,13 +13,7 @@ _COLUMNS = ["check", "status", "question", "value", "limit", "note"]
 
 
 def validation_part(name: str, folder: Path, report: Mapping[str, Any]) -> Part:
-    """A validation of `taichimd validate`.
-
-    Args:
-        name: of the folder.
-        folder: that has it.
-        report: its validation.json.
-    """
+    """A validation of `taichimd validate`, from its validation.json."""
     certificates = report["certificates"]
     names = ", ".join(str(one["name"]) for one in certificates)
     counts = Counter(str(check["status"]) for one in certificates for check in one["outcomes"])

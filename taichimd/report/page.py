@@ -44,13 +44,7 @@ figcaption { font-size: .9rem; color: var(--none); }
 
 
 def document(title: str, *parts: Any, scripts: Sequence[str] = ()) -> str:
-    """A whole page.
-
-    Args:
-        title: of the page and its first heading.
-        parts: its content.
-        scripts: JavaScript that runs at the end of the page.
-    """
+    """A whole page with JavaScript that runs at its end."""
     inline = [Html(f"<script>{_script(one)}</script>") for one in scripts]
     head = [
         Html('<meta charset="utf-8">'),
@@ -71,11 +65,7 @@ def _script(text: str) -> str:
 
 
 def write_page(path: Path, page: str) -> None:
-    """Write a page, whole or not at all.
-
-    Raises:
-        OutputError: it cannot be written.
-    """
+    """Write a page, whole or not at all."""
     write_atomically(path, lambda file: file.write(page.encode()))
 
 

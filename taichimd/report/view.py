@@ -49,15 +49,7 @@ def has_library() -> bool:
 
 
 def view(shown: Shown, number: int = 0) -> Html:
-    """Atoms that can be turned, zoomed and played.
-
-    Args:
-        shown: the atoms.
-        number: of the view, other than those of other views of the page.
-
-    Returns:
-        HTML; the page also needs `library()` once, and `view.js` as a script.
-    """
+    """Atoms that can be turned, zoomed and played; the page also needs `library()` once, and `view.js`."""
     if not has_library():
         return paragraph(NO_LIBRARY)
     species, kinds = np.unique(shown.symbols, return_inverse=True)
@@ -182,10 +174,7 @@ def _look(symbol: str) -> dict[str, Any]:
 
 
 def _packed(shown: Shown) -> tuple[list[float], list[float], str]:
-    """Lowest and highest coordinates (Å), and positions as 16-bit steps between them, packed.
-
-    A frame is stored as its difference to the frame before, which packs well.
-    """
+    """Lowest and highest coordinates (Å), and 16-bit steps between them, packed as differences of frames."""
     low, high = shown.positions.min(axis=(0, 1)), shown.positions.max(axis=(0, 1))
     scale = np.where(high > low, high - low, 1.0) / _LEVELS
     steps = ((shown.positions - low) / scale).round().astype("<u2").transpose(0, 2, 1)

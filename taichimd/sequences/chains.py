@@ -146,11 +146,7 @@ def _chain_of(row: dict[str, Any], where: str) -> Chain:
 
 
 def write_chains(path: Path, chains: Sequence[Chain]) -> None:
-    """Write such a file.
-
-    Raises:
-        OutputError: it cannot be written.
-    """
+    """Write such a file."""
     write_rows(path, [COLUMNS, *((one.name, one.sequence, one.states) for one in chains)])
 
 

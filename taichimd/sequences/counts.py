@@ -101,11 +101,7 @@ class Counts:
 
     @classmethod
     def of(cls, chains: Sequence[Chain], shape: Shape) -> "Counts":
-        """Count the chains; their order does not matter.
-
-        Raises:
-            SequenceError: a chain is shorter than a fragment.
-        """
+        """Count the chains; their order does not matter. SequenceError: one is shorter than a fragment."""
         check_lengths(chains, shape.fragment)
         found, residues = cls.empty(shape), Residues.of(chains)
         within = [np.flatnonzero(residues.left >= d) for d in range(shape.fragment)]

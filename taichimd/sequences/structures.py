@@ -17,11 +17,7 @@ BOND = 0.25
 
 
 def read_all(paths: Sequence[str | Path]) -> list[Chain]:
-    """Chains of several files: structures by their names, else CSV.
-
-    Raises:
-        SequenceError: a file cannot be read or holds no chain; or mdtraj is not installed.
-    """
+    """Chains of several files: structures by their names, else CSV."""
     return [chain for path in paths for chain in (read_structure if _stem(path) else read_chains)(path)]
 
 

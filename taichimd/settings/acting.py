@@ -128,11 +128,7 @@ class ActingSettings(Settings, topic="acting"):
 
     @property
     def groups(self) -> dict[str, str]:
-        """Selections by the names of groups.
-
-        Raises:
-            SettingsError: no NAME=WHERE, or a name that is given twice.
-        """
+        """Selections by the names of groups; a SettingsError for a name that is given twice."""
         found: dict[str, str] = {}
         for text in self.group or ():
             name, equal, where = text.partition("=")
@@ -145,20 +141,12 @@ class ActingSettings(Settings, topic="acting"):
 
     @property
     def items(self) -> list["Item"]:
-        """What acts on groups, in the order of `ACTS`.
-
-        Raises:
-            SettingsError: a text that cannot be read.
-        """
+        """What acts on groups, in the order of `ACTS`."""
         return [one for option in ACTS if option not in EXCHANGES for one in self._of(option)]
 
     @property
     def exchanges(self) -> list["Item"]:
-        """Insertions, then deletions.
-
-        Raises:
-            SettingsError: a text that cannot be read.
-        """
+        """Insertions, then deletions."""
         return [one for option in EXCHANGES for one in self._of(option)]
 
     def _of(self, option: str) -> list["Item"]:
@@ -189,15 +177,9 @@ class Item:
         return self.option if name == self.option else f"{self.option} {name}"
 
     def make(self, on: Any, ramp: tuple[int, int], defaults: Mapping[str, Any]) -> Any:
-        """The object.
+        """The object, on its group; `ramp`: first and last step of the run, `defaults`: values by keys.
 
-        Args:
-            on: its group.
-            ramp: first and last step of the run, for classes with a ramp.
-            defaults: values by keys for classes that have these, unless they are given.
-
-        Raises:
-            SettingsError: an unknown key, one that is missing, or a value that makes no sense.
+        SettingsError: an unknown key, one that is missing, or a value that makes no sense.
         """
         module, _, name = ACTS[self.option].kinds[self.kind].partition(":")
         kind = getattr(import_module(module), name)
@@ -229,11 +211,7 @@ class Item:
 
 
 def read_item(option: str, text: str) -> Item:
-    """Read one text of an option of `ACTS`.
-
-    Raises:
-        SettingsError: no group where one is needed, an unknown kind, a key that is given twice.
-    """
+    """Read one text of an option of `ACTS`."""
     acts = ACTS[option]
     group, _, tail = text.rpartition(":")
     kind, values, last = "", dict[str, str](), ""
@@ -264,12 +242,7 @@ def read_item(option: str, text: str) -> Item:
 
 
 def with_molecule(text: str, placed: Callable[[Path], Path]) -> str:
-    """The text of an insertion with the path of its molecule placed elsewhere, if that is a file.
-
-    Args:
-        text: such as "molecule=C60.xyz,every=2ps".
-        placed: where a path leads to.
-    """
+    """The text of an insertion, such as "molecule=C60.xyz,every=2ps", with the path of its file `placed`."""
     found = re.search(r"(?<=\bmolecule=)[^,]+", text)
     if found is None or not (there := placed(Path(found[0].strip()))).is_file():
         return text
@@ -277,16 +250,7 @@ def with_molecule(text: str, placed: Callable[[Path], Path]) -> str:
 
 
 def of_tables(option: str, tables: Any, where: str) -> list[str]:
-    """The texts of `[bath.hot]` and others of a job file, or of `[groups]`.
-
-    Args:
-        option: its name; `GROUPS`.
-        tables: by name, as in the file, or a list of tables.
-        where: they stand, for messages.
-
-    Raises:
-        SettingsError: something that is no table.
-    """
+    """The texts of `[bath.hot]` and others of a job file, or of `[groups]`; `where` they stand for errors."""
     if option == GROUPS:
         return [f"{name}={_text(one).replace(',', ' ')}" for name, one in tables.items()]
     acts, found = ACTS[option], []

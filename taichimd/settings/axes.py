@@ -9,11 +9,7 @@ from taichimd.settings.types import mistake
 
 
 def values_of(option: str, text: str) -> list[Any]:
-    """Values of a setting from a text with commas between them.
-
-    Raises:
-        SettingsError: an unknown setting, or a value that is wrong or given twice.
-    """
+    """Values of a setting from a text with commas between them; none may be given twice."""
     if option not in SETTINGS:
         raise mistake(f"{option!r} is not a setting of a run; {hint(option, SETTINGS, 'settings')}")
     one = SETTINGS[option]

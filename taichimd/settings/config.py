@@ -43,16 +43,10 @@ def make_settings(
     job_file: Path | None = None,
     checkpoint: Mapping[str, Any] | None = None,
 ) -> RunSettings:
-    """Merge the layers and validate them.
+    """Merge the layers, each over the one behind it: flags, job file, checkpoint; and validate them.
 
-    Args:
-        flags: values by the names of options, or in tables as in a job file; None means "not given".
-        job_file: TOML job file.
-        checkpoint: settings stored in the checkpoint that is continued; how long that run was to be and where
-            it wrote are not taken over.
-
-    Raises:
-        SettingsError: a key or a value that is wrong, or both `steps` and `time`.
+    Flags are by the names of options, or in tables as in a job file; None means "not given". Of the settings
+    of a checkpoint the length of its run and its output are not taken over.
     """
     given = {key: value for key, value in by_option(flags or {}).items() if value is not None}
     job = {}
@@ -81,14 +75,9 @@ def make_settings(
 
 
 def by_option(values: Mapping[str, Any], where: str = "settings") -> dict[str, Any]:
-    """Values by the names of options, from those and from tables of a topic each.
+    """Values by the names of options, from those and from tables of a topic, or lists of tables.
 
-    Args:
-        values: such as {"steps": 5, "ensemble": {"temperature": 300.0}, "insert": [{"molecule": "Ar"}]}.
-        where: they stand, for messages.
-
-    Raises:
-        SettingsError: an unknown key or table, a key in another's table, or a setting that is given twice.
+    SettingsError: an unknown key or table, a key in another's table, or a setting that is given twice.
     """
     found: dict[str, Any] = {}
     for key, value in values.items():
@@ -119,11 +108,7 @@ def _option(name: str, topic: str, names: Mapping[str, str], where: str) -> str:
 
 
 def _known(key: str, known: list[str], what: str, kind: str, place: str = "") -> str:
-    """The key.
-
-    Raises:
-        SettingsError: it is not known.
-    """
+    """The key, or a SettingsError if it is not known."""
     if key in known:
         return key
     raise SettingsError(f"{what} {key!r}{place}; {hint(key, known, kind)}")
@@ -174,16 +159,7 @@ def _of_other_observables(observe: Any) -> set[str]:
 
 
 def check_velocities(settings: RunSettings, given: Collection[str], source: str) -> None:
-    """Raise if temperature or seed are given, where nothing is drawn and no thermostat needs them.
-
-    Args:
-        settings: of the run.
-        given: keys that this run's user gave.
-        source: where the velocities come from.
-
-    Raises:
-        SettingsError: such a key.
-    """
+    """Raise a SettingsError if temperature or seed are `given`, but nothing drawn and no bath needs them."""
     ensemble = settings.ensemble
     for key in ("temperature", "seed") if not ensemble.kind.acts_on else ():
         if key in given and not (key == "seed" and settings.acting.bath):
@@ -205,15 +181,7 @@ def _check_frames(settings: RunSettings, given: Collection[str]) -> None:
 
 
 def _check_ensemble(settings: RunSettings, given: Collection[str]) -> None:
-    """Raise if the settings of thermostat and barostat do not go together.
-
-    Args:
-        settings: of the run.
-        given: keys that this run's user gave; others may come from a checkpoint.
-
-    Raises:
-        SettingsError: a setting of a thermostat or barostat without one; too short a coupling time.
-    """
+    """Raise a SettingsError if settings of thermostat and barostat, of which some are `given`, do not fit."""
     ensemble, values = settings.ensemble, settings.ensemble.record()
     deforms = ensemble.kind.deforms
     for key in () if deforms else ("strain_rate", "remap"):

@@ -16,12 +16,10 @@ from taichimd.settings.types import Values, mistake, values_of
 
 
 def setting(default: Any, meaning: str, option: str | None = None) -> Any:
-    """Declare a setting as a field of a dataclass.
+    """Declare a setting as a field of a dataclass; the help shows `meaning` with values and default.
 
-    Args:
-        default: where it is not given; read like a given value. MISSING: it must be given.
-        meaning: in the help, which appends values and default.
-        option: its name outside its table; None: the field's.
+    The default is read like a given value, MISSING: it must be given. `option`: its name outside its table;
+    None: the field's.
     """
     return field(default=default, metadata={"meaning": meaning, "option": option})
 
@@ -48,11 +46,7 @@ class Setting:
     reader: TypeAdapter[Any]
 
     def read(self, value: Any) -> Any:
-        """A value as its type has it, from numbers, texts and lists.
-
-        Raises:
-            SettingsError: it is not what the type says.
-        """
+        """A value as its type has it, from numbers, texts and lists, or a SettingsError."""
         if hasattr(value, "tolist"):  # NumPy's
             value = value.tolist()
         texts = value if isinstance(value, list | tuple) else [value]

@@ -20,11 +20,7 @@ _PATH_KEYS = ("structure", "output", "restart")
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Content of a job file.
-
-    Raises:
-        SettingsError: the file is missing, or is not TOML.
-    """
+    """Content of a job file, or a SettingsError."""
     try:
         if not path.is_file() and path.exists():
             raise SettingsError(f"job file {path} is a folder or a device, expected a TOML file")

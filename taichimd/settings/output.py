@@ -18,15 +18,10 @@ BYTES_OF_AN_ATOM = {"extxyz": 180, "netcdf": 36, "traj": 72, "none": 1}
 
 
 def interval(steps: int, number: int, least: int = 1) -> int:
-    """Steps between so many rows, or frames, after the first one.
+    """Steps between so many rows or frames, after the first one, but not below `least`.
 
     It divides the steps of the run if that leaves at least four fifths of the number. Then all gaps are the
     same; else the last one is shorter.
-
-    Args:
-        steps: of the run.
-        number: wanted; not more come of it.
-        least: the shortest interval.
     """
     if steps <= least * number:
         return least
@@ -87,11 +82,9 @@ class OutputSettings(Settings, topic="output"):
         return self.steps_between_rows if self.frames_every is None else self.frames_every
 
     def with_intervals(self, steps: int, n_atoms: int) -> "OutputSettings":
-        """These settings with the intervals that a number of rows, or of frames, means in a run.
+        """These settings with the intervals that numbers of rows and frames mean in a run.
 
-        Args:
-            steps: of the run.
-            n_atoms: of the system: large systems have fewer frames by default.
+        Large systems have fewer frames by default.
         """
         every, frames_every = self.every, self.frames_every
         if every is None:

@@ -145,11 +145,7 @@ class EnsembleSettings(Settings, topic="ensemble"):
         return moves or (bool(self.kind.acts_on) and self.final_temperature is not None)
 
     def make(self, ramp: tuple[int, int] | None) -> "Ensemble":
-        """The ensemble that these settings describe.
-
-        Args:
-            ramp: first and last step of the ramps of temperature and pressure; None without one.
-        """
+        """The ensemble; `ramp`: first and last step of the ramps of temperature and pressure, or None."""
         names = [field.name for field in fields(self.kind) if field.name != "on"]
         return self.kind(**{name: ramp if name == "ramp" else getattr(self, name) for name in names})
 
@@ -194,11 +190,7 @@ class LengthSettings(Settings, topic="run"):
     )
 
     def number_of_steps(self) -> int | None:
-        """Steps of this run, from `steps` or `time`; None when neither is given.
-
-        Raises:
-            SettingsError: `time` cannot be read, is shorter than half a time step, or takes too many.
-        """
+        """Steps of this run, from `steps` or `time`; None when neither is given."""
         if self.time is None:
             return self.steps
         steps = types.parse_time(self.time) / self.timestep
@@ -299,19 +291,11 @@ class RunSettings:
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> "RunSettings":
-        """Settings from values by the names of options, such as those of a record.
-
-        Raises:
-            SettingsError: a value that is wrong.
-        """
+        """Settings from values by the names of options, such as those of a record."""
         return replace(cls().changed(**values), given=frozenset(values))
 
     def changed(self, **values: Any) -> "RunSettings":
-        """These settings with other values, by the names of options.
-
-        Raises:
-            SettingsError: a value that is wrong.
-        """
+        """These settings with other values, by the names of options."""
         topics: dict[str, dict[str, Any]] = {}
         for option, value in values.items():
             topics.setdefault(SETTINGS[option].topic, {})[SETTINGS[option].name] = value

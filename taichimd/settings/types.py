@@ -70,11 +70,7 @@ def mistake(message: str) -> Exception:
 
 
 def parse_time(text: str) -> float:
-    """Length of time in fs of a text such as "10ps".
-
-    Raises:
-        SettingsError: no number, no unit, or not above zero.
-    """
+    """Length of time in fs of a text such as "10ps", or a SettingsError."""
     value = _femtoseconds(text)
     if not (math.isfinite(value) and value > 0):
         raise mistake(f"time {text!r}: expected {TIME_EXPECTED}")

@@ -44,18 +44,7 @@ def boundary_of(
     runs: Sequence[RunSamples], halves: Halves, temperature: float, settings: KappaSettings,
     plateau: tuple[float, float],
 ) -> Boundary:  # fmt: skip
-    """Conductance from finished runs; the error is the scatter of the runs, of one from the autocorrelation.
-
-    Args:
-        runs: with the heat flow.
-        halves: the sides.
-        temperature: K.
-        settings: of the runs.
-        plateau: internal times.
-
-    Raises:
-        AnalysisError: a window that the runs do not fill.
-    """
+    """Conductance from finished runs; its error is the scatter of the runs, of one by autocorrelation."""
     dt = float(runs[0].found["interval"][0]) * PS
     flows = [run.found["flow"] / PS for run in runs]
     whole = equilibrium_conductance(flows, dt, temperature, settings.lags * dt, plateau)

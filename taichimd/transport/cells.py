@@ -15,12 +15,7 @@ MAX_ATOMS = 2**27
 
 
 def supercell(atoms: Atoms, settings: KappaSettings, cells: tuple[int, int, int] | None = None) -> Atoms:
-    """The system that is run, without velocities; `cells` in place of `settings.supercell`.
-
-    Raises:
-        SettingsError: the structure has constraints.
-        StructureError: not periodic in three directions; or a sheet that is not so in the plane of x and y.
-    """
+    """The system that is run, without velocities; `cells` in place of `settings.supercell`."""
     held, nemd = binding(atoms), settings.method == "nemd"
     if held and not nemd:
         raise SettingsError(

@@ -43,11 +43,7 @@ _TABLES = (
 
 
 def prepare(folder: Path, overwrite: bool) -> None:
-    """Check the folder; with `overwrite`, remove earlier runs and results.
-
-    Raises:
-        OutputError: it cannot be written, or holds results of something else.
-    """
+    """Check the folder; with `overwrite`, remove earlier runs and results."""
     if overwrite:
         with writing(folder):
             for file in [
@@ -72,24 +68,7 @@ def write(
     given: Mapping[str, Any],
     started: float,
 ) -> Result:
-    """Write the results.
-
-    Args:
-        files: paths.
-        found: the conductivity.
-        settings: of the command.
-        potential: its record.
-        title: of pictures.
-        notes: what the terminal says.
-        given: structure and potential as given to the command.
-        started: when the command began (`time.time`).
-
-    Returns:
-        What the terminal shows.
-
-    Raises:
-        OutputError: a file cannot be written.
-    """
+    """Write the results; returns what the terminal shows. `given`: structure and potential of the command."""
     result, details = _of_method(found, settings)
     if found.stacie is not None:
         one, unit = found.stacie, "W/(m K)"

@@ -42,15 +42,9 @@ class FreePaths:
 
 
 def paths_of(w: Array, spectrum: Array, file: str) -> FreePaths:
-    """Free paths of a spectrum of HNEMD with the ballistic conductance of a file.
+    """Free paths of kappa(w) of HNEMD with the ballistic conductance of a spectrum.csv of NEMD.
 
-    Args:
-        w: (m,) rad/ps, centres of equal cells.
-        spectrum: (m,) kappa(w), W/(m K)/THz.
-        file: spectrum.csv of a NEMD run with `--spectrum`; of several lengths the shortest one counts.
-
-    Raises:
-        SettingsError: no such table.
+    Of several lengths in the file the shortest one counts.
     """
     frequency, conductance, error, notes = _read(file)
     nu = w / (2.0 * np.pi)

@@ -47,15 +47,10 @@ def run_kappa(
     plot_format: str = "png",
     read: Mapping[str, Any] | None = None,
 ) -> int:
-    """Run what is missing, write results (the picture as png, pdf or svg), print a summary.
+    """Run what is missing, write results, print a summary; `read`: units and atom style of the structure.
 
-    `read` are units and atom style of the file, as of `read_structure`.
-
-    Returns:
-        Exit code: 0 when all runs are there, 130, 143 or 129 when stopped by a signal.
-
-    Raises:
-        TaichimdError: anything that stops it; finished runs are kept.
+    Returns the exit code: 0 when all runs are there, 130, 143 or 129 when stopped by a signal. Finished runs
+    are kept whatever stops it.
     """
     check_picture(plot_format)
     atoms, notes = read_noted(structure, **(read or {}))

@@ -195,11 +195,7 @@ def check_potential(potential: Any, settings: KappaSettings) -> None:
 def systems_of(
     atoms: Atoms, settings: KappaSettings, cutoff: float = np.inf
 ) -> list[tuple[Atoms, Layout | Halves | None]]:
-    """The systems that are run: one, or of nemd one for each length, with its baths, of interface its sides.
-
-    Raises:
-        SettingsError, StructureError: as `supercell` and `layout_of`; lengths that make the same cell.
-    """
+    """The systems that are run: one, or of nemd one for each length, with baths, or sides of an interface."""
     if settings.method == "interface":
         whole = supercell(atoms, settings)
         return [(whole, halves_of(whole, settings))]
@@ -318,9 +314,6 @@ def conductivity(
 
     For the error each run is one sample. The error of a single run comes from the autocorrelation; it is not
     a number, and a note says why, if the run has fewer than ten independent samples.
-
-    Raises:
-        AnalysisError: a window that the runs do not fill.
     """
     dt, measured = settings.every * settings.timestep * FS, _temperature(runs)
     of_all = volume, n_atoms, len(runs)

@@ -103,16 +103,10 @@ def cells_for(atoms: Atoms, settings: KappaSettings, length: float) -> int:
 
 
 def layout_of(atoms: Atoms, settings: KappaSettings, reach: float = np.inf) -> Layout:
-    """Baths of a system.
+    """Baths of a system, as it is run; `reach`: angstrom from an interface up to which atoms act across it.
 
-    Args:
-        atoms: as it is run, with its constraints.
-        settings: `along`, `bath_length` or `hot` and `cold`, `interface`, `thickness`.
-        reach: angstrom from an interface up to which atoms act across it.
-
-    Raises:
-        SettingsError: a cell whose planes are not normal to the axis, or too short, a bath of a few atoms,
-            paths of two lengths, an interface in a bath.
+    SettingsError: a cell whose planes are not normal to the axis, or too short, a bath of a few atoms, paths
+    of two lengths, an interface in a bath.
     """
     axis = AXES.index(settings.along or "x")
     extent, periodic = _extent(atoms, axis), bool(atoms.pbc[axis])
@@ -194,9 +188,8 @@ class Halves:
 def halves_of(atoms: Atoms, settings: KappaSettings) -> Halves:
     """The sides of the interfaces of a system.
 
-    Raises:
-        SettingsError: a cell whose planes are not normal to the axis; one place in a cell that is periodic
-            along the axis, or two in another one; a side of a few atoms.
+    SettingsError: a cell whose planes are not normal to the axis; one place in a cell that is periodic along
+    the axis, or two in another one; a side of a few atoms.
     """
     axis = AXES.index(settings.along or "x")
     extent, periodic = _extent(atoms, axis), bool(atoms.pbc[axis])
@@ -296,10 +289,7 @@ def _area(atoms: Atoms, axis: int, extent: float, settings: KappaSettings) -> fl
 
 
 def bins_of(layout: Layout, x: Array) -> tuple[Array, Array]:
-    """Places of bins behind the last bath as well, and the number of the bin that each shows.
-
-    A path of a periodic cell may reach across the end of the cell.
-    """
+    """Places of bins, and the bin that each shows, also where a path reaches across the end of the cell."""
     extent = x[-1] + x[0]
     return np.concatenate([x, x + extent]), np.tile(np.arange(len(x)), 2)
 

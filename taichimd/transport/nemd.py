@@ -110,14 +110,7 @@ def conduction(
     layouts: Sequence[Layout], runs: Sequence[Sequence[RunSamples]], n_atoms: Sequence[int],
     settings: KappaSettings,
 ) -> Conduction:  # fmt: skip
-    """What finished runs of one or several lengths say.
-
-    Args:
-        layouts: of each length.
-        runs: of each length, one or more.
-        n_atoms: of each length.
-        settings: of the runs.
-    """
+    """What finished runs of one or several lengths say."""
     found = tuple(of_length(*each, settings) for each in zip(layouts, runs, n_atoms, strict=True))
     prefix = [f"{one.layout.length / 10:.3g} nm: " if len(found) > 1 else "" for one in found]
     notes = [f"{said}{note}" for one, said in zip(found, prefix, strict=True) for note in one.notes]
@@ -143,10 +136,7 @@ def conduction(
 
 
 def of_length(layout: Layout, runs: Sequence[RunSamples], n_atoms: int, settings: KappaSettings) -> OfLength:
-    """What finished runs of one length say.
-
-    Errors are the scatter of the runs, of a single run that of its blocks.
-    """
+    """What finished runs of one length say; errors are the scatter of the runs, or of the blocks of one."""
     interval = float(runs[0].found["interval"][0])
     rates = {name: _rates(runs, f"heat_{name}", interval) for name in ("hot", "cold")}
     warm = {name: _blocks(runs, f"temperature_{name}") for name in ("hot", "cold")}
@@ -237,11 +227,7 @@ def _why_drifting(runs: Sequence[RunSamples], difference: Array, alone: bool) ->
 
 
 def _trend_of_heat(runs: Sequence[RunSamples], interval: float, paths: int) -> str:
-    """A note if the heat of the baths changes within the runs; empty if it does not.
-
-    While the material between the baths still warms on one side and cools on the other, source and sink give
-    equal heat, both too much.
-    """
+    """A note if heat changes in the runs: source and sink give too much while the material warms or cools."""
     if len(runs) < 3:
         return ""
     change, heat = [], []

@@ -19,11 +19,7 @@ if TYPE_CHECKING:
 def observations_of(
     engine: "System", settings: KappaSettings, layout: Layout | Halves | None, force: Sequence[float]
 ) -> Observations | None:
-    """Observables of a run with a driving force; None if there are none.
-
-    Raises:
-        SettingsError: too few samples behind the window.
-    """
+    """Observables of a run with a driving force; None if there are none."""
     kinds: tuple[str, ...] = {"nemd": ("flow", "profile"), "interface": ("interface",)}.get(
         settings.method, ()
     )

@@ -82,11 +82,7 @@ _TOLD = {
 def write_run(
     file: Path, identity: dict[str, Any], record: dict[str, Any], run: RunSamples | RunUnderWay
 ) -> None:
-    """Keep a run with what it is of.
-
-    Raises:
-        OutputError: it cannot be written.
-    """
+    """Keep a run with what it is of."""
     kept = {"identity": identity, "potential": record, **vars(run)}
     kept = {name: value for name, value in kept.items() if name != "turns" or value is not None}
     found = {f"{_FOUND}{name}": value for name, value in kept.pop("found").items()}
@@ -95,17 +91,7 @@ def write_run(
 
 
 def read_run(kind: type[Run], file: Path, identity: dict[str, Any], record: dict[str, Any]) -> Run | None:
-    """A run, finished or under way; None if there is none.
-
-    Args:
-        kind: which of the two.
-        file: of the run.
-        identity: settings, system and potential, as they are now.
-        record: of the present potential (`ForceField.describe`), to say what differs.
-
-    Raises:
-        OutputError: it cannot be read, or is of other settings, of another system or potential.
-    """
+    """A run of a kind, finished or under way, or None; an OutputError if it is of another identity."""
     if not file.exists():
         return None
     names = "identity", "potential", *(one.name for one in fields(kind) if one.name != "found")

@@ -189,21 +189,9 @@ def sample_runs(
 ) -> list[RunSamples] | None:
     """Independent runs, one or several in one launch, with the same bits; None if stopped.
 
-    Args:
-        system: of `supercell`; a list: that of each run.
-        potential: a force-field object.
-        settings: see there.
-        numbers: of the runs, from 0; each has a seed of its own (`KappaSettings.seed_of`).
-        should_stop: asked several times a second.
-        progress: told how far they are.
-        begun: runs that continue, all of them at one step of one stage, or none.
-        keep: given the number and the state of each run when they are stopped, and each minute.
-        layouts: baths of each run, of nemd.
-        seeds: of the runs, in place of those of their numbers.
-        forces: driving forces of the runs of hnemd, in place of those of their numbers.
-
-    Raises:
-        BlowUpError: a run that has diverged; the others are kept.
+    `numbers` from 0 give each run its seed and force, unless `seeds` and `forces` do. `begun`: runs that
+    continue, all of them at one step of one stage, or none. `keep` is given the number and the state of each
+    run when they are stopped, and each minute; finished ones are kept when one diverges (BlowUpError).
     """
     names = ("timestep", "backend", "precision", "decomposition")
     common: dict[str, Any] = {name: getattr(settings, name) for name in names}
@@ -240,10 +228,7 @@ def sample_runs(
 
 
 def _at_rest(simulation: Simulation) -> Array:
-    """Velocities without the motion of the centre of mass, which noise has left and would carry energy along.
-
-    Fixed atoms hold the others in place.
-    """
+    """Velocities without the motion of the centre of mass that noise has left, unless atoms are fixed."""
     velocities = simulation.velocities()
     if simulation.engine.fixed is not None and simulation.engine.fixed.any():
         return velocities
@@ -253,14 +238,7 @@ def _at_rest(simulation: Simulation) -> Array:
 def samples_of(
     looks: Looks, simulation: SimulatedSystem, before: Array, settings: KappaSettings
 ) -> RunSamples:
-    """What a run that has ended has found.
-
-    Args:
-        looks: its samples.
-        simulation: at its end.
-        before: (n, 3) angstrom at its beginning.
-        settings: of the run.
-    """
+    """What a run that has ended has found; `before`: (n, 3) positions at its beginning, angstrom."""
     rows, n = looks.current.series.rows(), len(before)
     to_kelvin = 2.0 / (max(3 * n - 3, 3) * KB)
     kinetic = average_of(rows[:, 6])

@@ -58,15 +58,7 @@ def spectral(
     runs: Sequence[RunSamples], settings: KappaSettings, volume: float, temperature: float,
     layout: Layout | None,
 ) -> Spectral:  # fmt: skip
-    """Mean over runs, or over the blocks of one run.
-
-    Args:
-        runs: finished, with spectra.
-        settings: of the runs.
-        volume: angstrom^3, of HNEMD.
-        temperature: K, mean of the runs.
-        layout: of NEMD.
-    """
+    """Mean of the spectra over runs, or over the blocks of one run; volume for HNEMD, layout of NEMD."""
     if layout is None:
         assert settings.driving_force is not None
         shares = np.array([PER_KAPPA / (volume * temperature * settings.driving_force)])
@@ -82,14 +74,7 @@ def spectral(
 def across_interfaces(
     runs: Sequence[RunSamples], layout: Layout, interfaces: Sequence[Interface], whole: Spectral
 ) -> list[Spectral]:
-    """Conductance of each interface of NEMD by frequency: heat flow through it over its temperature jump.
-
-    Args:
-        runs: of one length, finished, with spectra.
-        layout: of the length.
-        interfaces: its temperature jumps; NaN where there is none.
-        whole: spectrum of the paths.
-    """
+    """Conductance of each interface of NEMD by frequency: heat flow through it over its temperature jump."""
     jumps = {one.place: one.jump.value or np.nan for one in interfaces}
     found = []
     for k, place in enumerate(layout.interfaces):
@@ -103,10 +88,6 @@ def notes_on_flow(across: Sequence[Spectral], interfaces: Sequence[Interface]) -
     """Notes on interfaces through which less or more heat flows than the baths give.
 
     Both conductances are of one temperature jump, so that only the heat can differ.
-
-    Args:
-        across: of the interfaces, by frequency.
-        interfaces: their conductances from the heat of the baths.
     """
     notes = []
     by_place = {one.place: one.conductance for one in interfaces}

@@ -20,14 +20,7 @@ _CONVECTIVE = 0.01
 
 
 def add_spectra(result: Result, details: dict[str, Any], found: Kappa, sheet: bool) -> None:
-    """Add table, panel, rows and values to a result, and entries to those of a record.
-
-    Args:
-        result: of the method.
-        details: entries of the record.
-        found: conductivity with its spectra.
-        sheet: whether parts in and out of the plane are shown.
-    """
+    """Add table, panel, rows and values to a result, and entries to the details of its record."""
     spectra = found.spectra
     lengths = (
         [np.nan] if found.conduction is None else [one.layout.length for one in found.conduction.lengths]

@@ -55,12 +55,7 @@ class ATMFile:
 
 
 def read_atm(path: str | Path) -> ATMFile:
-    """Read a `.atm` file.
-
-    Raises:
-        ParameterFileError: unreadable or malformed; the message names file, line and field.
-        UnitsMismatchError: its header states other units than "metal".
-    """
+    """Read a `.atm` file."""
     path = Path(path)
     lines = read_lines(path)
     header = parse_header(lines, path)

@@ -130,11 +130,7 @@ def content(lines: list[str], first: int) -> list[Line]:
 
 
 def numbers(words: list[Word], what: str, path: Path) -> Array:
-    """Words as finite numbers.
-
-    Raises:
-        ParameterFileError: a word that is none, with its line.
-    """
+    """Words as finite numbers."""
     text = " ".join(word.text for word in words)
     if _PLAIN.fullmatch(text):
         try:
@@ -155,11 +151,7 @@ def numbers(words: list[Word], what: str, path: Path) -> Array:
 
 
 def counts(line: Line | None, path: Path, number: int) -> tuple[int, float, int, float, float]:
-    """The numbers nrho drho nr dr cutoff of a line; more words are skipped.
-
-    Raises:
-        ParameterFileError: a count that is not a whole number, a spacing or cutoff that is not positive.
-    """
+    """The numbers nrho drho nr dr cutoff of a line; more words are skipped."""
     names = ("nrho", "drho", "nr", "dr", "cutoff")
     words = [] if line is None else line.words
     if len(words) < len(names):
@@ -183,13 +175,7 @@ def counts(line: Line | None, path: Path, number: int) -> tuple[int, float, int,
 
 
 def in_either_way(path: Path, lines: list[Line], read: Callable[[Reader], Found]) -> Found:
-    """What `read` makes of lines whose values follow each other.
-
-    If they do not, each array begins on a line of its own.
-
-    Raises:
-        ParameterFileError: neither can be read; of the second way.
-    """
+    """What `read` makes of lines whose values follow each other, or else of arrays on lines of their own."""
     try:
         return read(Reader(path, lines, False, []))
     except ParameterFileError:

@@ -62,12 +62,7 @@ class Element:
 
 
 def read_funcfl(path: str | Path) -> Element:
-    """Read a funcfl file.
-
-    Raises:
-        ParameterFileError: unreadable or malformed; the message names file and line.
-        UnitsMismatchError: its comment states other units than "metal".
-    """
+    """Read a funcfl file."""
     path = Path(path)
     lines = read_lines(path)
     header = parse_comments(lines[:1], path)
@@ -100,11 +95,7 @@ def read_funcfl(path: str | Path) -> Element:
 
 
 def mixed(files: Sequence[Element]) -> EamFile:
-    """One potential of funcfl files, on one grid.
-
-    Raises:
-        ParameterFileError: two files of one element.
-    """
+    """One potential of funcfl files of different elements, on one grid."""
     symbols = [one.symbol for one in files]
     for k, one in enumerate(files):
         if one.symbol in symbols[:k]:

@@ -59,27 +59,14 @@ class Header:
 
 
 def read_header(path: str | Path) -> Header:
-    """Read only the header of a parameter file, the title of one called `.ffield`.
-
-    Raises:
-        ParameterFileError: the file cannot be read.
-        UnitsMismatchError: its UNITS are not "metal", or "real" of an ffield file.
-    """
+    """Read only the header of a parameter file, the title of one called `.ffield`."""
     path = Path(path)
     lines = read_lines(path)
     return parse_title(lines[0], path) if path.suffix == ".ffield" else parse_header(lines, path)
 
 
 def parse_header(lines: list[str], path: Path) -> Header:
-    """Collect the header from a file's lines: comments and blank lines before the first data line.
-
-    Args:
-        lines: the file's lines.
-        path: the file, for messages.
-
-    Raises:
-        UnitsMismatchError: UNITS are not "metal".
-    """
+    """Collect the header from a file's lines: comments and blank lines before the first data line."""
     first: dict[str, str] = {}
     notes: list[str] = []
     warnings: list[str] = []
@@ -99,11 +86,7 @@ def parse_header(lines: list[str], path: Path) -> Header:
 
 
 def parse_title(title: str, path: Path) -> Header:
-    """Collect the header of an ffield file from its title; a title without keys is a NOTE.
-
-    Raises:
-        UnitsMismatchError: UNITS are not "real".
-    """
+    """Collect the header of an ffield file from its title; a title without keys is a NOTE."""
     pairs = _split(_TITLE, title) or [("NOTE", title.strip())]
     first: dict[str, str] = {}
     for key, value in pairs:
@@ -117,13 +100,7 @@ def parse_title(title: str, path: Path) -> Header:
 
 
 def parse_comments(lines: list[str], path: Path) -> Header:
-    """Collect the header from lines that are comments whatever they say, as in EAM files.
-
-    A file without keys has its first line that is not empty as its NOTE.
-
-    Raises:
-        UnitsMismatchError: UNITS are not "metal".
-    """
+    """Collect the header from comments, as in EAM files; without keys the first line is its NOTE."""
     pairs = []
     for number, line in enumerate(lines, start=1):
         for key, value in _split(_TITLE, line.lstrip("# \t")):

@@ -30,18 +30,7 @@ EVEN = 1e-5
 
 
 def read_section(path: Path, keyword: str) -> Tabulated:
-    """The energies of a section as a curve.
-
-    Args:
-        path: the file.
-        keyword: of the section.
-
-    Returns:
-        The curve, in eV by angstrom.
-
-    Raises:
-        ParameterFileError: no such section, or one that is malformed; with line.
-    """
+    """The energies (eV by angstrom) of the section of a keyword as a curve."""
     text = read_lines(path)
     refuse_potfit(text, path)
     lines = list(word_lines(text))

@@ -81,12 +81,7 @@ class LJFile:
 
 
 def read_lj(path: str | Path) -> LJFile:
-    """Read a `.lj` file.
-
-    Raises:
-        ParameterFileError: unreadable or malformed; the message names file, line and field.
-        UnitsMismatchError: its header states other units than "metal".
-    """
+    """Read a `.lj` file."""
     path = Path(path)
     lines = read_lines(path)
     header = parse_header(lines, path)

@@ -75,12 +75,7 @@ class PairFile:
 
 
 def read_pair(path: str | Path) -> PairFile:
-    """Read a `.pair` file.
-
-    Raises:
-        ParameterFileError: unreadable or malformed; the message names file, line and field.
-        UnitsMismatchError: its header states other units than "metal".
-    """
+    """Read a `.pair` file."""
     path = Path(path)
     lines = read_lines(path)
     refuse_potfit(lines, path)

@@ -86,12 +86,7 @@ def refuse_potfit(lines: Sequence[str], path: Path) -> None:
 
 
 def read_potfit(path: Path) -> PotfitFile:
-    """Read a file.
-
-    Raises:
-        ParameterFileError: unreadable or malformed; the message names file and line.
-        UnitsMismatchError: its header states other units than "metal".
-    """
+    """Read a file."""
     lines = read_lines(path)
     head, end = _head(lines, path)
     fmt, count = (int(one) for one in head["F"][:2])

@@ -58,16 +58,7 @@ class EamFile:
 
 
 def read_setfl(path: str | Path, finnis_sinclair: bool = False) -> EamFile:
-    """Read a setfl file.
-
-    Args:
-        path: the file.
-        finnis_sinclair: whether each element has a density for each other one.
-
-    Raises:
-        ParameterFileError: unreadable or malformed; the message names file and line.
-        UnitsMismatchError: its comments state other units than "metal".
-    """
+    """Read a setfl file; `finnis_sinclair`: each element has a density for each other one."""
     path = Path(path)
     lines = read_lines(path)
     header = parse_comments(lines[:3], path)

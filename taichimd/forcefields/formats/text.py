@@ -37,17 +37,7 @@ class Word(NamedTuple):
 
 
 def read_lines(path: Path) -> list[str]:
-    """Read a text file as lines without their line ends.
-
-    Args:
-        path: the file.
-
-    Returns:
-        The lines; a byte-order mark is dropped, bytes that are not UTF-8 are read as Latin-1.
-
-    Raises:
-        ParameterFileError: no such file, a folder, no permission, empty, or not a text file.
-    """
+    """Lines of a text file; a byte-order mark is dropped, bytes that are not UTF-8 are read as Latin-1."""
     try:
         data = path.read_bytes()
     except FileNotFoundError as error:
@@ -85,18 +75,9 @@ def word_lines(lines: list[str]) -> Iterator[list[Word]]:
 
 
 def note_line(lines: dict[Key, int], key: Key, line: int, path: Path, what: str, note: str = "") -> None:
-    """Note on which line of a file a key is.
+    """Note on which line of a file a key is, or raise a ParameterFileError if it has a line already.
 
-    Args:
-        lines: of the keys so far; takes this one.
-        key: of a row or an entry.
-        line: counted from 1.
-        path: the file.
-        what: what is there, for the message, such as "row for Si-C".
-        note: behind the message.
-
-    Raises:
-        ParameterFileError: the key has a line already.
+    `what` is there, such as "row for Si-C"; `note` goes behind the message.
     """
     if key in lines:
         raise ParameterFileError(
@@ -108,17 +89,9 @@ def note_line(lines: dict[Key, int], key: Key, line: int, path: Path, what: str,
 def read_choice(
     words: list[Word], choices: Mapping[str, Sequence[str]], chosen: dict[str, Word], path: Path, row: str
 ) -> None:
-    """Read a line of a name and one of its values, such as `mixing geometric`.
+    """Read a line of a name and one of its values, such as `mixing geometric`, into `chosen`.
 
-    Args:
-        words: of the line.
-        choices: the values that each name may have.
-        chosen: values by the names so far; takes this one.
-        path: the file.
-        row: what other lines are, for the message.
-
-    Raises:
-        ParameterFileError: an unknown name or value, or a name that has a value already.
+    `row`: what other lines are, for the message of a ParameterFileError.
     """
     name, where = words[0].text, f"{path} line {words[0].line}"
     if name not in choices:
@@ -143,26 +116,13 @@ def is_number(text: str) -> bool:
 
 
 def shorten(text: str, limit: int = 40) -> str:
-    """Return the word in quotes, cut so that a message stays one readable line.
-
-    Letters that do not look like what they are, and control characters, are escaped.
-    """
+    """The word in quotes, cut so that a message stays one readable line; odd characters are escaped."""
     short = text if len(text) <= limit else text[:limit] + "..."
     return repr(short)
 
 
 def parse_number(word: Word, field: str, path: Path, note: str = "") -> float:
-    """Convert one word to a finite number.
-
-    Args:
-        word: the word and its line.
-        field: name of the quantity, for the message.
-        path: the file, for the message.
-        note: what to add to the message, such as where the entry began.
-
-    Raises:
-        ParameterFileError: the word is not a finite decimal number.
-    """
+    """One word as a finite number, or a ParameterFileError that names the field and ends with `note`."""
     if is_number(word.text):
         value = float(word.text)
         if value == 0.0 or 1.0 / _LARGEST <= abs(value) <= _LARGEST:
@@ -184,16 +144,7 @@ def parse_number(word: Word, field: str, path: Path, note: str = "") -> float:
 
 
 def check_element(word: Word, field: str, path: Path) -> None:
-    """Check that a word is a chemical symbol: species have no other names.
-
-    Args:
-        word: the word and its line.
-        field: name of the field, for the message.
-        path: the file, for the message.
-
-    Raises:
-        ParameterFileError: it is none.
-    """
+    """Raise a ParameterFileError unless a word is a chemical symbol: species have no other names."""
     if is_symbol(word.text):
         return
     where = f"{path} line {word.line}: field '{field}' is {shorten(word.text)}, expected a chemical symbol"

@@ -59,12 +59,7 @@ class Layout(Generic[E]):
         return (f"element i ({i})", f"element j ({j})", f"element k ({k})", *self.fields)
 
     def read(self, path: str | Path) -> "TripleFile[E]":
-        """Read a file, which may define more elements than a structure needs.
-
-        Raises:
-            ParameterFileError: unreadable or malformed; the message names file, line and field.
-            UnitsMismatchError: its header states other units than "metal".
-        """
+        """Read a file, which may define more elements than a structure needs."""
         path = Path(path)
         lines = read_lines(path)
         header = parse_header(lines, path)

@@ -127,11 +127,7 @@ class BetweenSeries(Tenant[_Room]):
 
     @classmethod
     def sample_all(cls, each: Sequence["BetweenSeries"], sample: Sample) -> None:
-        """Add one sample to each.
-
-        Raises:
-            AnalysisError: a term that is too large.
-        """
+        """Add one sample to each."""
         # Systems whose vectors lie in one array.
         alike: dict[int, list[int]] = {}
         for k, one in enumerate(each):

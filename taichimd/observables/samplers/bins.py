@@ -197,11 +197,8 @@ class BinSums(Tenant[_Room]):
     ) -> None:
         """Add the atoms of a sample to the groups of each system, or to its bins along an axis.
 
-        Args:
-            each: one of each system.
-            sample: of the systems.
-            directions: of each, (3,) 1/angstrom, whose product with a position is a fraction of the cell.
-            periodic: of each, whether the fraction is wrapped.
+        A direction (3,), 1/angstrom, times a position is a fraction of the cell, which is wrapped if
+        `periodic`.
         """
         room = cls.together(each, lambda: _Room(each, sample.numbers, sample.lent.state))
         room.add(sample, directions, periodic)

@@ -45,10 +45,7 @@ class Joint(ABC):
     """A sampler of one system, which samples together with those of other systems."""
 
     def sample(self, state: "State", energies: Any, virials: Any, centre: Any = None) -> None:
-        """Add one sample of a system alone; arguments as `Engine.observe` lends them.
-
-        Velocities count relative to the centre's; None: as they are.
-        """
+        """Add one sample of a system, as `Engine.observe` lends it; velocities relative to the centre."""
         from taichimd.program.totals import LABORATORY
 
         sample = Sample(Lent(state, energies, virials), [0], [centre or LABORATORY])

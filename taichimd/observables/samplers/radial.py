@@ -177,12 +177,8 @@ class RadialHistogram:
     def sample(self, atoms: Any, cell: NDArray[np.float64]) -> None:
         """Add the distances of one frame.
 
-        Args:
-            atoms: n, pos (angstrom, wrapped or not), kind and ident in spatial order, as `State` has them.
-            cell: (3, 3) rows, angstrom; periodic in all three directions.
-
-        Raises:
-            AnalysisError: a cell without volume, or too many images of it within r_max.
+        Atoms as `State` has them, in spatial order, and cell (3, 3), angstrom.
+        AnalysisError: a cell without volume, or too many images of it within r_max.
         """
         cell, search = np.asarray(cell, float), self._search
         check_reach(self._n, float(np.linalg.det(cell)), self._r_max)
@@ -216,11 +212,7 @@ class RadialHistogram:
         return {"counts": self.counts(), "frames": np.array(self.frames)}
 
     def load(self, saved: dict[str, NDArray[Any]]) -> None:
-        """Continue from what `save` gave.
-
-        Raises:
-            AnalysisError: it is of another histogram.
-        """
+        """Continue from what `save` gave."""
         if np.shape(saved.get("counts", MISSING)) != self._before.shape:
             raise AnalysisError(
                 f"saved histogram has the shape {np.shape(saved.get('counts', MISSING))}, "

@@ -220,11 +220,7 @@ class _Room:
             one.kept = {}
 
     def add(self, sample: Sample) -> None:
-        """Add a sample.
-
-        Raises:
-            AnalysisError: as `leave`.
-        """
+        """Add a sample."""
         state, energies, virials = sample.lent
         groups = [len(one.sizes) for one in self._each]
         velocities = np.repeat(np.array([one.velocity for one in sample.centres], float), groups, axis=0)
@@ -250,11 +246,7 @@ class _Room:
             self.drain()
 
     def drain(self) -> None:
-        """Bring the sums to the host.
-
-        Raises:
-            AnalysisError: a term was too large.
-        """
+        """Bring the sums to the host; an AnalysisError if a term was too large."""
         if self._arrays["overflow"].to_numpy()[0]:
             raise AnalysisError(
                 f"a product of virial and velocity is above {LARGEST:g} eV Å per internal time, or not "
@@ -331,11 +323,7 @@ class SpectrumSums(Tenant[_Room]):
         )
 
     def rings(self, entries: int) -> dict[str, Any]:
-        """Empty rings of so many entries.
-
-        Raises:
-            CapacityError: they do not fit the memory.
-        """
+        """Empty rings of so many entries, or a CapacityError."""
         what, cure = self._in_words(entries)
         size, numbers = memory(entries, self.lags), 3 * self.lags * entries
         require(size, numbers, what, cure)
@@ -346,11 +334,7 @@ class SpectrumSums(Tenant[_Room]):
 
     @classmethod
     def sample_all(cls, each: Sequence["SpectrumSums"], sample: Sample) -> None:
-        """Add one sample to each, at equal time intervals.
-
-        Raises:
-            AnalysisError: a term was too large.
-        """
+        """Add one sample to each, at equal time intervals."""
         parts: dict[tuple[int, ...], list[int]] = {}
         entries = 0
         for k, one in enumerate(each):
@@ -366,11 +350,7 @@ class SpectrumSums(Tenant[_Room]):
             cls.together(own, room).add(its)
 
     def take(self) -> NDArray[Any]:
-        """(3, lags, groups, 3) whole numbers since the last call: PLUS, MINUS, CONVECTIVE; see `scale`.
-
-        Raises:
-            AnalysisError: a term was too large.
-        """
+        """(3, lags, groups, 3) whole numbers since the last call: PLUS, MINUS, CONVECTIVE; see `scale`."""
         if self.room is not None:
             self.room.drain()
         found, self.found = self.found, self._nothing()

@@ -96,11 +96,7 @@ class SumSeries(Tenant[_Room]):
         return {"rows": self.rows()}
 
     def load(self, saved: dict[str, NDArray[Any]]) -> None:
-        """Continue from what `save` gave.
-
-        Raises:
-            AnalysisError: it is of another series.
-        """
+        """Continue from what `save` gave."""
         shape = np.shape(saved.get("rows", MISSING))
         if len(shape) != 2 or shape[1] != self.columns:
             raise AnalysisError(f"saved sums have the shape {shape}, expected (n, {self.columns})")

@@ -194,16 +194,7 @@ class TimeCorrelation:
             array.fill(0)
 
     def sample(self, atoms: Any, centre: Centre = LABORATORY) -> None:
-        """Add one sample; call at equal time intervals.
-
-        Args:
-            atoms: n, pos (angstrom, never wrapped), vel (angstrom / internal time) and ident in spatial
-                order, as `State` has them.
-            centre: positions and velocities count relative to it.
-
-        Raises:
-            AnalysisError: as `results`.
-        """
+        """Add one sample of atoms as `State` has them, relative to `centre`; call at equal time intervals."""
         now, lags = self.samples, self._lags(self.samples)
         frame = Reference(*(ti.Vector(list(part), ti.f64) for part in centre))
         self._ring.lag_of.from_numpy(lags)
@@ -236,14 +227,11 @@ class TimeCorrelation:
         self._clear()
 
     def results(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
-        """Means over atoms of a group and over time origins.
+        """Means over atoms of a group and over time origins, and (window + 1,) numbers of origins.
 
-        Returns:
-            Mean square displacement, (window + 1, n_groups, 3) angstrom^2; velocity autocorrelation, same
-            shape, (angstrom / internal time)^2; (window + 1,) number of origins. NaN where there was none.
-
-        Raises:
-            AnalysisError: a term beyond what `displacement` and `speed` allow, or not finite.
+        Mean square displacement, (window + 1, n_groups, 3) angstrom^2; velocity autocorrelation, same shape,
+        (angstrom / internal time)^2; NaN where there was no origin. AnalysisError: a term beyond what
+        `displacement` and `speed` allow, or not finite.
         """
         self._drain()
         shape = (self.window + 1, len(self._atoms), 3)
@@ -256,11 +244,7 @@ class TimeCorrelation:
         return means[0], means[1], self._origins.copy()
 
     def save(self) -> dict[str, NDArray[Any]]:
-        """What a checkpoint must keep: origins, sums (high and low parts), counts.
-
-        Raises:
-            AnalysisError: as `results`.
-        """
+        """What a checkpoint must keep: origins, sums (high and low parts), counts."""
         self._drain()
         saved = {
             "samples": np.array(self.samples),
@@ -273,11 +257,7 @@ class TimeCorrelation:
         return saved
 
     def load(self, saved: dict[str, NDArray[Any]]) -> None:
-        """Continue from what `save` gave.
-
-        Raises:
-            AnalysisError: it is of another window, or of other atoms.
-        """
+        """Continue from what `save` gave."""
         expected = {"origins": self._origins.shape, "old_squares": self._old[0].to_numpy().shape}
         for name, shape in expected.items():
             if np.shape(saved.get(name, MISSING)) != shape:
