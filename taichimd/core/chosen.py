@@ -6,6 +6,7 @@
 import os
 import platform
 import warnings
+from functools import cache
 from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any
@@ -19,6 +20,8 @@ from taichimd.core.processes import take_device
 
 TESTED = ("1.3", "1.4")
 """Minor versions of quadrants that the tests run; it promises no compatibility between them."""
+
+_version = cache(version)  # a run reports them half a dozen times, and each look takes milliseconds
 
 
 def _choose() -> tuple[str, str]:
@@ -96,14 +99,14 @@ def info(backend: str) -> dict[str, Any]:
     """Runtime, backend, device and versions, for reports: a JSON-able dictionary."""
     return {
         "taichimd": taichimd.__version__,
-        "runtime": f"{NAME} {version(NAME)}",
+        "runtime": f"{NAME} {_version(NAME)}",
         "chosen": WHY,
         "device_loops": DEVICE_LOOPS,
         "backend": backend,
         "device": gpu_name() if backend == "cuda" else cpu_name(),
         "threads": int(os.environ.get("TAICHIMD_THREADS", 0)) or os.cpu_count(),
         "python": platform.python_version(),
-        "numpy": version("numpy"),
-        "ase": version("ase"),
+        "numpy": _version("numpy"),
+        "ase": _version("ase"),
         "system": f"{platform.system()} {platform.machine()}",
     }

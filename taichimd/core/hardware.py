@@ -17,6 +17,7 @@ def cpu_name() -> str:
     return names[0] if names else platform.processor() or platform.machine()
 
 
+@cache
 def gpu_name() -> str:
     """Name of the first GPU that the process may use, which is the GPU that a runtime takes."""
     first = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0].strip()

@@ -6,6 +6,7 @@ import os
 import platform
 import time
 from collections.abc import Mapping
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from taichimd.io.files import write_atomically
 _PACKAGES = ("numpy", "ase", "taichi", "quadrants")
 
 
+@cache
 def versions() -> dict[str, str]:
     """Versions of this program and of what its numbers depend on."""
     from taichimd import __version__

@@ -3,11 +3,12 @@
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 from peers import path_of
 
-from taichimd.core import chosen, runtime
+from taichimd.core import chosen, hardware, runtime
 from taichimd.core.errors import BackendError
 
 
@@ -54,6 +55,22 @@ assert "torch" not in sys.modules
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_a_gpu_is_asked_for_its_name_once(monkeypatch):
+    asked = []
+
+    def answer(query, **how):
+        asked.append(query)
+        return SimpleNamespace(stdout="NVIDIA H200, 580\n")
+
+    monkeypatch.setattr(hardware, "subprocess", SimpleNamespace(run=answer))
+    hardware.gpu_name.cache_clear()
+    try:
+        assert [chosen.info("cuda")["device"] for _ in range(3)] == ["NVIDIA H200, 580"] * 3
+    finally:
+        hardware.gpu_name.cache_clear()
+    assert [query[0] for query in asked] == ["nvidia-smi"]
 
 
 def test_an_untested_version_is_named():
