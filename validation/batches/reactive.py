@@ -122,16 +122,18 @@ def water(sides: Sequence[int], seed: int, temperature: float = 300.0) -> Atoms:
     """Molecules in random directions on a lattice, with velocities."""
     from taichimd.testing import with_velocities
 
-    rng, atoms = np.random.default_rng(seed), Atoms()
+    rng, one, positions = np.random.default_rng(seed), molecule("H2O"), []
+    shape = one.positions.copy()
     for place in np.ndindex(*sides):
-        one = molecule("H2O")
+        one.positions = shape
         one.rotate(float(rng.uniform(0, 360)), rng.normal(size=3))
         one.translate(SPACING * np.array(place) + rng.uniform(-0.1, 0.1, 3))
-        atoms += one
-    atoms.set_cell(SPACING * np.diag(sides))
-    atoms.pbc = True
+        positions.append(one.positions.copy())
     # As a file would have them: the last bits of a rotation are the processor's.
-    atoms.positions = atoms.positions.round(6)
+    atoms = Atoms(
+        list(one.symbols) * len(positions), np.concatenate(positions).round(6), cell=SPACING * np.diag(sides),
+        pbc=True,
+    )  # fmt: skip
     return with_velocities(atoms, temperature, seed)
 
 

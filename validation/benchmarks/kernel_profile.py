@@ -2,17 +2,21 @@
 
     TAICHIMD_RUNTIME=quadrants python -m validation.benchmarks.kernel_profile --cases "sw-si 64000" \
         "vashishta-sio2 12288"
+    ... --data FOLDER --steps 1 --settle 60 --cases "reaxff-water 6540" "reaxff-water 52320"
 
-It needs `ncu` and CuPy. The profiler cannot see kernels in loops on the device, so the host queues each call
-of steps here (`TAICHIMD_DEVICE_LOOPS=0`). Kernels are listed in the order of their launch, the longest launch
-of each name. `us` is at the clock that the profiler sees, without other kernels beside.
+FOLDER as in `validation.reaxff.systems`. It needs `ncu` and CuPy. The profiler cannot see kernels in loops on
+the device, so the host queues each call of steps here (`TAICHIMD_DEVICE_LOOPS=0`). Kernels are listed in the
+order of their launch, the longest launch of each name. `us` is at the clock that the profiler sees, without
+other kernels beside.
 """
 
+import argparse
 import csv
 import io
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 from validation import common
@@ -36,7 +40,6 @@ METRICS = {
     "lanes_on": ("smsp__thread_inst_executed_per_inst_executed.ratio", 1.0),
 }
 """Name here: name of the profiler and factor."""
-STEPS = 3
 
 
 def main() -> None:
@@ -44,40 +47,52 @@ def main() -> None:
     parser = common.parser(__doc__, out="kernel_profile")
     parser.add_argument("--cases", nargs="+", default=["sw-si 64000", "vashishta-sio2 12288"])
     parser.add_argument("--settle", type=int, default=300, help="steps before those that are profiled")
+    parser.add_argument("--steps", type=int, default=3, help="that are profiled")
+    parser.add_argument("--data", type=Path, help="folder of the water of ReaxFF")
     parser.add_argument("--part", action="store_true", help="only run the case, for the profiler")
     options = parser.parse_args()
     if options.part:
-        step(options.cases[0], options.settle)
+        step(options)
         return
-    report: dict[str, Any] = {**common.provenance(), "steps": STEPS, "cases": {}}
+    report: dict[str, Any] = {**common.provenance(), "steps": options.steps, "cases": {}}
     for case in options.cases:
-        report["cases"][case] = kernels = profile(case, options.settle)
+        report["cases"][case] = kernels = profile(case, options)
         common.write_json(options.out, report)
         rows = [[name[:40], *(f"{one[key]:.4g}" for key in METRICS)] for name, one in kernels.items()]
         print(case, common.table(rows, ["kernel", *METRICS]), sep="\n", flush=True)
 
 
-def step(case: str, settle: int) -> None:
-    """Do the steps that the profiler looks at."""
+def step(options: argparse.Namespace) -> None:
+    """Do the steps of a case that the profiler looks at."""
     from cupy.cuda import profiler
 
     from taichimd.core import runtime
     from taichimd.core.runtime import ti
     from validation.benchmarks.stepping import warm_engine
     from validation.benchmarks.systems import CASES
+    from validation.reaxff.systems import SETTINGS, engine_of
 
     runtime.start("cuda")
-    name, atoms = case.split()
-    system = CASES[name].system(int(atoms))
-    engine = warm_engine(system, settle, backend="cuda")
+    name, atoms = options.cases[0].split()
+    if name == "reaxff-water":
+        from ase import units
+
+        timestep, tolerance = SETTINGS["today"][0] * units.fs, SETTINGS["today"][1]
+        engine = engine_of(options.data, f"water {int(atoms):,}", tolerance, "cuda")
+        engine.warm_up()
+        engine.advance(options.settle, timestep)
+    else:
+        system = CASES[name].system(int(atoms))
+        timestep = system.timestep
+        engine = warm_engine(system, options.settle, backend="cuda")
     ti.sync()
     profiler.start()
-    engine.advance(STEPS, system.timestep)
+    engine.advance(options.steps, timestep)
     ti.sync()
     profiler.stop()
 
 
-def profile(case: str, settle: int) -> dict[str, dict[str, float]]:
+def profile(case: str, options: argparse.Namespace) -> dict[str, dict[str, float]]:
     """Counters of the longest launch of each kernel of a case.
 
     Raises:
@@ -87,8 +102,9 @@ def profile(case: str, settle: int) -> dict[str, dict[str, float]]:
     command = [
         "ncu", "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none",
         "--profile-from-start", "off", "--metrics", names,
-        sys.executable, "-m", "validation.benchmarks.kernel_profile", "--part", "--settle", str(settle),
-        "--cases", case,
+        sys.executable, "-m", "validation.benchmarks.kernel_profile", "--part",
+        "--settle", str(options.settle), "--steps", str(options.steps), "--cases", case,
+        *(["--data", str(options.data)] if options.data else []),
     ]  # fmt: skip
     environment = {**os.environ, "TAICHIMD_DEVICE_LOOPS": "0"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
