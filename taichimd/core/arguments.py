@@ -71,10 +71,7 @@ class Number:
 
 
 class Bundle:
-    """Several arrays or numbers as one argument of device functions. Subclasses are tables of fields.
-
-    Values are given in the order of the fields, or by name; those that are left out are None.
-    """
+    """Several arrays or numbers as one argument of device functions; given in order or by name, else None."""
 
     # Having these, whatever they say, keeps the runtimes from warning of a call of something foreign.
     _is_taichi_function = _is_quadrants_function = False
@@ -94,11 +91,9 @@ class Bundle:
 
     @classmethod
     def only(cls, *names: str, **parts: Any) -> "Selection":
-        """The table with some of its fields: a kernel gets None for the others.
+        """The table with some of its fields, or parts of fields that are tables.
 
-        Args:
-            *names: fields as declared.
-            **parts: fields that are tables, each with what is taken of it: a `Selection`, or tables.
+        A kernel gets None for others.
         """
         if unknown := {*names, *parts} - cls.fields.keys():
             raise TypeError(f"{cls.__name__} has no {', '.join(sorted(unknown))}")
@@ -143,12 +138,7 @@ def _is_table(value: Any) -> bool:
 
 
 class KernelQueue:
-    """Kernels that are queued one after the other, each with those of the same arguments that it takes.
-
-    Args:
-        names: of the arguments.
-        kernels: each with some of these names.
-    """
+    """Kernels that are queued one after the other, each with those of the named arguments that it takes."""
 
     def __init__(self, names: Collection[str], kernels: Collection["Kernel"]) -> None:
         self.names, self.kernels = tuple(names), tuple(kernels)
@@ -162,8 +152,8 @@ class KernelQueue:
     def repeat(self, times: int, *args: Any) -> None:
         """Queue them several times, with the same arguments.
 
-        Under Taichi each array costs a call much more than it costs a kernel of a compiled graph: there
-        calls are queued as graphs of 16, 8, 4 and 2 (docs/decisions, 002).
+        Under Taichi each array costs a call much more than it costs a kernel of a compiled graph: there calls
+        are queued as graphs of 16, 8, 4 and 2 (docs/decisions, 002).
         """
         if COMPILED_GRAPHS and times > 1:
             named = self._named(args)
@@ -358,13 +348,7 @@ def _type(types: dict[str, Any], field: ArrayField | Number) -> Any:
 
 
 def types_of(real: Any, term: Any = None, searched: Any = None) -> dict[str, Any]:
-    """The types behind the words of tables.
-
-    Args:
-        real: ti.f64 or ti.f32, of positions, velocities, forces.
-        term: the same or ti.f32, of what is computed from distances.
-        searched: ti.f64 or ti.f32, of copies of positions that a search compares.
-    """
+    """The types behind the words of tables; `searched`: of copies of positions that a search compares."""
     term, searched = term or real, searched or real
     scalars = {
         "i32": ti.i32,

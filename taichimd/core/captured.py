@@ -45,11 +45,7 @@ class UnsureError(Exception):
 
 
 def digest_of(*captured: Any) -> str:
-    """SHA-256 of these values, of all that they reach, of the package's code and of the versions.
-
-    Raises:
-        UnsureError: a value has no sure text, or a file of the package has changed since the process started.
-    """
+    """SHA-256 of values, all that they reach, the package's code and the versions, or an UnsureError."""
     walk = _Walk()
     try:
         walk.take(captured)

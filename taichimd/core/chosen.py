@@ -77,15 +77,7 @@ def check_backend(asked: str) -> None:
 
 
 def backend_for(asked: str) -> str:
-    """The backend, "cuda" or "cpu", that a process takes in which none runs yet.
-
-    Args:
-        asked: "auto", "cuda" or "cpu".
-
-    Raises:
-        SettingsError: unknown backend.
-        BackendError: no CUDA device.
-    """
+    """The backend, "cuda" or "cpu", that a process takes in which none runs yet."""
     check_backend(asked)
     has_cuda = asked != "cpu" and devices() > 0
     if asked == "cuda" and not has_cuda:

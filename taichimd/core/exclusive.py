@@ -34,11 +34,7 @@ if hasattr(os, "register_at_fork"):  # not on Windows
 
 
 def check_process() -> None:
-    """Raise in a process that was forked from one in which the runtime ran.
-
-    Raises:
-        BackendError: it was; its first kernel would wait for ever.
-    """
+    """Raise a BackendError in a fork of a process in which the runtime ran: a kernel would wait for ever."""
     if PROCESS.forked:
         raise BackendError(
             "this process was forked after taichimd had computed in its parent, and the runtime's threads "
@@ -47,11 +43,7 @@ def check_process() -> None:
 
 
 def exclusive(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Let one thread at a time into this function and all others of the kind; the others wait.
-
-    Raises:
-        BackendError: as `check_process`.
-    """
+    """Let one thread at a time into this function and all others of the kind; the others wait."""
 
     @wraps(function)
     def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:

@@ -31,12 +31,7 @@ class _FromText(ExecutionLoader):
 
 @cache
 def imported(source: str, name: str) -> ModuleType:
-    """The module of a source text, which `inspect.getsource` knows.
-
-    Args:
-        source: Python.
-        name: of the module, before a hash of the source.
-    """
+    """The module of a source text, which `inspect.getsource` knows; a hash comes behind its name."""
     digest = hashlib.sha256(source.encode()).hexdigest()[:12]
     module_name, file = f"taichimd_derived_{name}_{digest}", f"{_FOLDER}/{name}_{digest}.py"
     loader = _FromText(file, source)

@@ -48,11 +48,7 @@ def on_host(array: Any, length: int | None = None) -> NDArray[Any]:
 
 
 def address_of(array: Any) -> tuple[int, Any]:
-    """Where an array of the device lies, and what holds it there.
-
-    Raises:
-        AttributeError: the runtime does not tell (Taichi).
-    """
+    """Where an array of the device lies, and what holds it there; an AttributeError under Taichi."""
     held = array.to_dlpack()
     tensor = _Tensor.from_address(_capsule(held, b"dltensor"))
     return tensor.data + tensor.offset, held

@@ -39,21 +39,13 @@ def settle_home() -> None:
 
 
 def cache_folder(runtime: str) -> Path:
-    """Where a runtime keeps compiled kernels by default.
-
-    Args:
-        runtime: "taichi" or "quadrants".
-    """
+    """Where a runtime, "taichi" or "quadrants", keeps compiled kernels by default."""
     home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.environ["HOME"], ".cache")
     return Path(home, *_PLACES[runtime])
 
 
 def private(folder: Path) -> str:
-    """Make a folder that only this user can write, and the two above it.
-
-    Returns:
-        Why it is no such folder, with what can be done; "" if it is one.
-    """
+    """Make a folder that only this user can write, and the two above it; why it is none, or ""."""
     above = folder.parents[1]
     try:
         above.mkdir(parents=True, exist_ok=True)
@@ -70,12 +62,7 @@ def private(folder: Path) -> str:
 
 
 def _flaw(folder: Path, own: bool = True) -> str:
-    """Why others could replace what is in a folder; "" if they cannot.
-
-    Args:
-        folder: there.
-        own: whether it must be this user's; else it may be the system's, and shared as /tmp is.
-    """
+    """Why others could replace what is in a folder, own or shared as /tmp is; "" if they cannot."""
     if pwd is None:
         return ""
     user, found = os.geteuid(), folder.stat()
@@ -98,17 +85,10 @@ def _alone(group: int) -> bool:
 
 
 def place_for_kernels(runtime: str, reset: Callable[[], None]) -> tuple[Path | None, str]:
-    """Where a runtime is to keep its kernels in this process.
+    """Where a runtime is to keep its kernels in this process: None (the default), or a folder, and why.
 
-    Args:
-        runtime: "taichi" or "quadrants".
-        reset: ends the runtime; called before a temporary folder is removed.
-
-    Returns:
-        None for the runtime's default; or a temporary folder, which goes with the process, and why.
-
-    Raises:
-        BackendError: there is no place to write, not even a temporary one.
+    A temporary folder goes with the process, after `reset` has ended the runtime. BackendError: there is
+    none.
     """
     folder = cache_folder(runtime)
     why = private(folder)

@@ -39,12 +39,7 @@ class _Call:
 
 
 class Launches:
-    """What is known of the launches of one kernel.
-
-    Args:
-        compiled: the runtime's kernel. It returns nothing.
-        types: of its arguments: of the runtime for numbers and vectors, None for arrays.
-    """
+    """What is known of the launches of one kernel, which returns nothing; types: None for arrays."""
 
     def __init__(self, compiled: Any, types: Sequence[Any]) -> None:
         self._primal, self._types = compiled._primal, types

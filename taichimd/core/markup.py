@@ -88,14 +88,7 @@ def facts(rows: Iterable[tuple[str, Any]]) -> Html:
 
 
 def picture(data: bytes, kind: str, alt: str, caption: str = "") -> Html:
-    """A picture that is part of the page.
-
-    Args:
-        data: bytes of the file.
-        kind: png or svg.
-        alt: what it shows, for readers who do not see it.
-        caption: the sentence below it.
-    """
+    """A picture (png or svg) that is part of the page; `alt` says what it shows to who does not see it."""
     media = {"png": "image/png", "svg": "image/svg+xml"}[kind]
     image = Html(f'<img alt="{escaped(alt)}" src="data:{media};base64,{b64encode(data).decode()}">')
     return element("figure", image, *([element("figcaption", caption)] if caption else []))

@@ -28,16 +28,9 @@ def fits(size: int, numbers: int) -> bool:
 
 
 def require(size: int, numbers: int, what: str, cure: str) -> None:
-    """Refuse arrays of `size` bytes in all, of at most `numbers` numbers each, that do not fit.
+    """Raise a CapacityError, with a `cure`, for arrays of `size` bytes in all that do not fit.
 
-    Args:
-        size: bytes of all.
-        numbers: in the longest.
-        what: for the message, with the number of tuples or bonds.
-        cure: what a user could do.
-
-    Raises:
-        CapacityError: more numbers than 32 bits count, or more bytes than `SHARE` of the free memory.
+    Such have more numbers than 32 bits count (in the longest), or more bytes than `SHARE` of the free memory.
     """
     if numbers > LARGEST:
         raise _refused(what, size, f"an array holds at most {LARGEST} numbers", cure, LARGEST / numbers)
@@ -63,11 +56,7 @@ def bytes_of(*arrays: Any) -> int:
 
 
 def array(dtype: Any, n: int, what: str, size: int, cure: str) -> Any:
-    """An array of n elements, which the caller has found to fit.
-
-    Raises:
-        CapacityError: the runtime did not get it all the same.
-    """
+    """An array of n elements, found to fit; a CapacityError if the runtime does not get it all the same."""
     try:
         return ti.ndarray(dtype, max(n, 1))
     except (MemoryError, RuntimeError) as error:

@@ -12,14 +12,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def hint(name: str, known: Iterable[str], kind: str = "names", otherwise: str | None = None) -> str:
-    """What to say behind an unknown name: the nearest one, or all.
-
-    Args:
-        name: as the user wrote it.
-        known: all that there are.
-        kind: what they are, in the plural.
-        otherwise: said if no known name is alike; None: all known names.
-    """
+    """What to say behind an unknown name: the nearest one, or `otherwise`, or all known `kind`."""
     known = list(known)
     near = nearest(name, known)
     if near:

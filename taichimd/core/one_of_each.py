@@ -13,11 +13,7 @@ def is_list(given: Any) -> bool:
 
 
 def one_of_each(name: str, given: Any, n: int, missing: Any = None) -> list[Any]:
-    """What is given of each system, from a value for all or a list.
-
-    Raises:
-        SettingsError: a list of another length.
-    """
+    """What is given of each of n systems, from a value for all or a list of n."""
     if given is None or not is_list(given):
         return [missing if given is None else given] * n
     if len(given) != n:

@@ -41,15 +41,7 @@ Words = NDArray[np.uint64]
 
 
 def philox(counter: Any, key: Any) -> Words:
-    """Ten rounds of Philox4x32.
-
-    Args:
-        counter: (..., 4) words of 32 bits.
-        key: (..., 2) words of 32 bits.
-
-    Returns:
-        (..., 4) random words of 32 bits, as uint64.
-    """
+    """Ten rounds of Philox4x32: (..., 4) words of 32 bits of counters (..., 4) and keys (..., 2)."""
     c = [np.asarray(counter, np.uint64)[..., k] for k in range(4)]
     k0, k1 = (np.asarray(key, np.uint64)[..., k] for k in range(2))
     for _ in range(ROUNDS):
@@ -60,21 +52,9 @@ def philox(counter: Any, key: Any) -> Words:
 
 
 def blocks(seed: int | Sequence[int], atom: Any, step: int, stream: int, first: int, count: int) -> Words:
-    """Random words of consecutive blocks.
+    """Random words (count, 4) of consecutive blocks, or (atoms, count, 4) for an array of atoms.
 
-    Args:
-        seed: 64 bits; or one for each of an array of atoms.
-        atom: number of the atom, or an array of numbers.
-        step: 64 bits.
-        stream: below 2^16.
-        first: number of the first block.
-        count: how many.
-
-    Returns:
-        (count, 4), or (atoms, count, 4) for an array of atoms; words of 32 bits.
-
-    Raises:
-        SettingsError: stream or block does not fit the counter: numbers would come twice.
+    Seed and step have 64 bits, a stream is below 2^16. SettingsError: numbers would come twice.
     """
     limit = 1 << BLOCK_BITS
     if not 0 <= stream < limit:
@@ -102,22 +82,14 @@ def uniforms(words: Words) -> NDArray[np.float64]:
 
 
 class Stream:
-    """One number after the other, of one step and purpose: for what is decided on the host.
-
-    Args:
-        seed, step, stream, atom: as for `blocks`. The same four give the same numbers again.
-    """
+    """One number after the other for a decision of the host; the same four arguments give the same again."""
 
     def __init__(self, seed: int, step: int, stream: int, atom: int = GLOBAL) -> None:
         self._place = (seed, atom, step, stream)
         self._next = 0
 
     def uniform(self, n: int = 1) -> NDArray[np.float64]:
-        """The next n uniform numbers; an odd n leaves one unused.
-
-        Raises:
-            SettingsError: more than 2^17 numbers of one step and stream.
-        """
+        """The next n uniform numbers; an odd n leaves one unused; at most 2^17 of one step and stream."""
         first, self._next = self._next, self._next + -(-n // 2)
         return uniforms(blocks(*self._place, first, self._next - first)).ravel()[:n]
 

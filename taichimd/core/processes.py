@@ -42,11 +42,7 @@ def mpi_library() -> Path | None:
 
 
 def mpiexec(install: str = "in the checkout: pip install '.[mpi]'") -> str:
-    """The program that starts several processes; `install`: what a user can do where there is none.
-
-    Raises:
-        BackendError: there is none.
-    """
+    """The program that starts several processes; `install`: what a user can do where there is none."""
     # That of the library comes first: another MPI's would start processes that do not know each other.
     library = mpi_library()
     places = [library.parents[1] / "bin"] if library else []

@@ -28,17 +28,9 @@ def blocks_of(
 def saved_array(
     saved: Mapping[str, Any], name: str, kind: str, *shape: int | None, finite: bool = True
 ) -> NDArray[Any]:
-    """An array of a record, once it is known to be what it was when it was written.
+    """An array of a record, once it is known to be what it was when it was written, or a CheckpointError.
 
-    Args:
-        saved: arrays by name.
-        name: of the array.
-        kind: "f" numbers, "i" whole numbers, "b" truth values, "U" texts.
-        shape: expected; None stands for any length.
-        finite: whether numbers must be finite.
-
-    Raises:
-        CheckpointError: it is missing, or is something else.
+    `kind`: "f" numbers, "i" whole numbers, "b" truth values, "U" texts; `shape`: None for any length.
     """
     expected = " x ".join("any" if n is None else str(n) for n in shape) or "one"
     expected = f"{expected}{' finite' * (kind == 'f' and finite)} {_KINDS[kind]}"

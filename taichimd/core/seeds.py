@@ -25,13 +25,7 @@ def derived_seed(seed: int, varied: Mapping[str, Any]) -> int:
 
 
 def short_names(paths: Sequence[str]) -> list[str]:
-    """Names of files that are the same on each machine: without their folders.
-
-    Where several files have the same name, as many folders stand before it as tell them apart.
-
-    Args:
-        paths: files or folders, as the user wrote them; what is no path stays.
-    """
+    """Names of files that are the same on each machine: no folders, but those that tell them apart."""
     parts = {path: PurePath(path).parts or (path,) for path in paths}
 
     def last(path: str, n: int) -> str:

@@ -49,11 +49,7 @@ def interrupted() -> int:
 
 
 def end_of(number: int) -> tuple[str, int]:
-    """What to say of a signal that has ended the program, and the exit code.
-
-    Args:
-        number: of the signal; 0 is an interrupt of which only the exception is known.
-    """
+    """What to say of a signal that has ended the program, and the exit code; 0: an interrupt."""
     if number in (0, signal.SIGINT):
         return "interrupted", 128 + signal.SIGINT
     return f"stopped by {signal.Signals(number).name}", 128 + number

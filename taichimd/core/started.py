@@ -12,11 +12,7 @@ program = False
 
 
 def begin_of_command() -> float:
-    """When the command of this process was entered, on the clock of `time.perf_counter`.
-
-    A process that runs several things one after the other enters one command: from the second call on it is
-    now.
-    """
+    """When this process's command was entered (`time.perf_counter`); from the second call on it is now."""
     global _told
     now = time.perf_counter()
     if _told:

@@ -14,15 +14,7 @@ _RATE = re.compile(r"(?P<number>[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)?\s*(?:/\s*(?P<
 
 
 def parse_rates(text: str, names: tuple[str, ...]) -> dict[str, float]:
-    """Rates in 1/s by axis; a number without a unit is in 1/s.
-
-    Args:
-        text: such as "x=1e9/s"; several with commas or spaces between.
-        names: `STRETCHED` or `SHEARED`.
-
-    Raises:
-        ValueError: says what is wrong with it.
-    """
+    """Rates in 1/s by axis of a text such as "x=1e9/s"; several with commas or spaces; or a ValueError."""
     found: dict[str, float] = {}
     for part in re.split(r"[,\s]+", text.strip()):
         name, equal, value = part.partition("=")

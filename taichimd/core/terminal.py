@@ -11,11 +11,7 @@ _READ_ENOUGH = (errno.EPIPE, errno.EIO)
 
 
 class _Raw(io.FileIO):
-    """A file that keeps the error of a write and continues, as if nobody had read what was written.
-
-    Attributes:
-        error: the first one, or None.
-    """
+    """A file that keeps the first `error` of a write and continues, as if nobody had read the text."""
 
     error: OSError | None = None
 

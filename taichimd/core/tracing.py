@@ -41,17 +41,7 @@ def keep_lookups(runtime: str) -> None:
 
 
 def uses_no_structs(kernel: Any, key: Any) -> set[str] | None:
-    """The fields of dataclasses that a kernel of quadrants uses, where no argument can be one: none.
-
-    Quadrants then traces the kernel once.
-
-    Args:
-        kernel: of quadrants.
-        key: of its variant.
-
-    Returns:
-        An empty set, which the kernel notes; None if an argument may be a dataclass.
-    """
+    """No fields of dataclasses, so that quadrants traces once; None if an argument may be one."""
     if not all(_is_plain(one.annotation) for one in kernel.arg_metas):
         return None
     used: set[str] = set()

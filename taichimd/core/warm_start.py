@@ -83,13 +83,7 @@ class _Records:
             return None
 
     def name(self, primal: Any, arguments: tuple[Any, ...], captured: tuple[Any, ...]) -> str | None:
-        """Name of the record of a kernel; None if its arguments are of an unknown type.
-
-        Vectors passed by value have the types of the signature, which `captured` holds: None stands for them.
-
-        Raises:
-            UnsureError: what it captures has no sure text.
-        """
+        """Name of the record of a kernel, or None; vectors passed by value are in `captured`."""
         flat = [None if isinstance(one, ti.Matrix) else one for one in arguments]
         types = self.args_hasher.hash_args(False, flat, primal.arg_metas)
         if not isinstance(types, str):
@@ -117,12 +111,7 @@ class _Records:
 
 
 def remember(compiled: Any, captured: Callable[[], tuple[Any, ...]]) -> None:
-    """Let a kernel be found by its record, and make a record when it is compiled.
-
-    Args:
-        compiled: the runtime's kernel.
-        captured: gives everything that it is compiled from; called when its code is looked up.
-    """
+    """Let a kernel be found by its record, and make one when it is compiled from what `captured` gives."""
     if NAME != "quadrants" or _mode() == "0":
         return
     primal: Any = getattr(compiled, "_primal", None)

@@ -34,10 +34,7 @@ def shuffle(value: Any, lane: Any) -> Any:
 
 @device_helper
 def sum_of(value: Any, log2: int) -> Any:
-    """The sum of what 2^log2 threads side by side have, int32, int64 or float64, in the first of them.
-
-    Others get what is of no use.
-    """
+    """The sum of what 2^log2 threads side by side have, int32, int64 or float64, in the first of them."""
     return ti.simt.subgroup.reduce_add_tiled(value, log2) if NAME == "quadrants" else _sum_of(value, log2)
 
 

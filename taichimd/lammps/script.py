@@ -36,11 +36,7 @@ class Script:
 
 
 def check_reach(cutoffs: Sequence[tuple[str, float]], reach: float, skin: float) -> None:
-    """Refuse `comm_modify` lines (line, cutoff) whose ghosts do not reach far enough.
-
-    Raises:
-        SettingsError: which line to change.
-    """
+    """Raise a SettingsError for `comm_modify` lines (line, cutoff) whose ghosts do not reach far enough."""
     for line, cutoff in cutoffs:
         if cutoff < reach + skin:
             raise SettingsError(
@@ -50,11 +46,7 @@ def check_reach(cutoffs: Sequence[tuple[str, float]], reach: float, skin: float)
 
 
 def read_script(path: str | Path) -> Script:
-    """Read a script.
-
-    Raises:
-        SettingsError: no such file, or a line that must change, which the message names.
-    """
+    """Read a script; a SettingsError names a line that must change."""
     try:
         text = Path(path).read_text(encoding="utf-8", errors="replace")
     except OSError as error:
@@ -108,13 +100,7 @@ class _Command(NamedTuple):
 
 
 def _refused(one: _Command, styled: bool, complete: bool) -> str:
-    """Why a line must change; "" if it need not.
-
-    Args:
-        one: the line.
-        styled: whether pair_style came before.
-        complete: whether pair_coeff did, too.
-    """
+    """Why a line must change, after pair_style (`styled`), pair_coeff (`complete`); "" if it need not."""
     if one.name == "units" and one.rest != ["metal"]:
         return "taichimd computes in eV and angstrom; write units metal"
     if one.name == "neigh_modify" and "exclude" in one.rest:

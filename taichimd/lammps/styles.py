@@ -47,15 +47,10 @@ class Style:
 
 
 def style_of(forcefield: ForceField, species: Sequence[str]) -> Style:
-    """The pair style of LAMMPS that computes a force field.
+    """The pair style of LAMMPS that computes a force field; a PropertyError if there is none.
 
-    Args:
-        forcefield: of parameter files for Tersoff, Stillinger-Weber and Vashishta, Lennard-Jones, or a sum of
-            these in which no style occurs twice.
-        species: elements of the structure.
-
-    Raises:
-        PropertyError: LAMMPS has no such style, or is not asked for it here; the message says of which term.
+    It may be of parameter files for Tersoff, Stillinger-Weber and Vashishta, Lennard-Jones, or a sum of these
+    in which no style occurs twice.
     """
     elements = sorted(set(species))
     parts = [_style_of(one, elements) for one in forcefield.contributions]

@@ -152,4 +152,4 @@ class TrajectoryObservable(Observable):
     @classmethod
     @abstractmethod
     def of_trajectory(cls, trajectory: Trajectory) -> Result:
-        """What a trajectory tells. It may leave notes with the trajectory."""
+        """What a trajectory tells, with notes left there; an AnalysisError if the request does not fit."""

@@ -13,11 +13,8 @@ SPREAD = 1.05
 def spread_of(gone: float, bears: float, made: int, served: float) -> float:
     """How far atoms will be from where they were chosen at the end of the next lists, angstrom, at most.
 
-    Args:
-        gone: how far they were when hosts last made lists.
-        bears: how far they may go with lists.
-        made: lists that the device has made since then.
-        served: how far they may be now.
+    `gone`: when hosts last made lists; `bears`: what lists allow; `made`: lists since; `served`: what is
+    allowed now.
     """
     until = gone + SPREAD * (made + 2) * bears
     return min(until, served + SPREAD * bears) if made else until
@@ -38,10 +35,7 @@ class Ahead:
     on_device: bool = False
 
     def steps(self, left: int) -> int:
-        """How many steps to queue, of those that are left.
-
-        Steps that are queued behind the end of lists only exchange, and cost less than to look twice.
-        """
+        """How many steps to queue, of those left: steps behind the end of lists cost less than a look."""
         if self.on_device:
             return min(left, MAX_AHEAD)
         return int(min(max(self.lasts + 1.0 - self.age, 0.15 * self.age, 2.0), left, MAX_AHEAD))
@@ -59,13 +53,7 @@ class Ahead:
         return abs(at - lists * self.lasts) <= max(1.0, 0.1 * self.lasts) * (0.5 + 0.5 * lists)
 
     def went(self, steps: int, builds: int, last: int) -> None:
-        """Take note of steps that were done.
-
-        Args:
-            steps: how many.
-            builds: of the device, meanwhile.
-            last: how many of the steps were done at the last of these builds.
-        """
+        """Take note of steps and builds, and of how many steps were done at the last of these."""
         if builds:
             self.ended((self.age + last) / builds)
             self.age = steps - last

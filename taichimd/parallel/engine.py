@@ -227,14 +227,7 @@ class ParallelEngine(NotCopied):
         self._held.phases.mark("end of run")
 
     def _steps(self, done: int, ahead: int, n_steps: int, timestep: float) -> int:
-        """Queue some steps, look, and mend what holds them; how many were done.
-
-        Args:
-            done: steps of this run so far.
-            ahead: how many to queue.
-            n_steps: of this run.
-            timestep: internal time units.
-        """
+        """Queue `ahead` steps after those `done`, look, and mend what holds them; how many were done."""
         device, held, ends = self._device, self._held, done + ahead == n_steps
         first, limit = self._since - done, self._since + n_steps - done
         held.phases.mark("host")
@@ -270,10 +263,8 @@ class ParallelEngine(NotCopied):
     def _queue_move(self, first: int, limit: int, timestep: float) -> None:
         """Queue the first part of a step, and the exchange of positions.
 
-        Args:
-            first: steps from the last lists that hosts made to the begin of this run.
-            limit: at most so many steps are done since those lists.
-            timestep: internal time units.
+        `first`: steps from the last lists that hosts made to the begin of this run; `limit`: most steps since
+        those lists.
         """
         device, held = self._device, self._held
         lists, shared, far = device.lists, held.shared, self._farthest
@@ -351,15 +342,7 @@ class ParallelEngine(NotCopied):
         self._ahead.age = self._since = self._on_device = 0
 
     def _evaluate_all(self, evaluate: Any, anew: bool) -> bool:
-        """Evaluate with new lists, and agree on how far atoms may move with them.
-
-        Args:
-            evaluate: of each process.
-            anew: whether atoms were just chosen.
-
-        Returns:
-            Whether that is far enough; else atoms must be chosen anew.
-        """
+        """Evaluate with new lists, and agree on how far atoms may move with them; whether that is enough."""
         lists, held = self._device.lists, self._held
         some_rows = held.whole.rows_reach > 0.0 and self._bears > 0.0
         gone, made = (0.0, 0) if anew else (self._gone, self._on_device)

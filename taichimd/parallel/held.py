@@ -43,13 +43,7 @@ wait twice, and tell each other what they have."""
 
 
 def margin_of(cutoff: float, thickness: float, pairs: bool) -> float:
-    """How far beyond the reach a process holds atoms at first.
-
-    Args:
-        cutoff: longest of all terms, angstrom.
-        thickness: of a slab, angstrom.
-        pairs: whether there are pair terms alone.
-    """
+    """How far beyond the reach a process holds atoms at first; lengths in angstrom."""
     share, most = (OF_SLAB_OF_PAIRS, MAX_MARGIN_OF_PAIRS) if pairs else (OF_SLAB, MAX_MARGIN)
     return min(max(share * thickness, LEAST_MARGIN * cutoff), most * cutoff)
 
@@ -115,11 +109,7 @@ class Held:
         return 0.5 * (self.part.reach - self.whole.reach)
 
     def choose(self, positions: Any, velocities: Any) -> bool:
-        """Choose the atoms of the slab, and those within reach, of positions and velocities (n, 3).
-
-        Returns:
-            Whether there is room for them; if not, `make` must make it, and this be called again.
-        """
+        """Choose atoms of the slab and in reach, of (n, 3) each; whether there is room, else call `make`."""
         whole, slabs, xp = self.whole, self.slabs, self._xp
         depth = slabs.depth_of(positions, xp)
         length = slabs.period if slabs.period < inf else float(depth.max() - depth.min())
@@ -144,11 +134,7 @@ class Held:
         return fits
 
     def make(self) -> None:
-        """Arrays and kernels for the atoms that were chosen.
-
-        Raises:
-            CapacityError: they do not fit the memory.
-        """
+        """Arrays and kernels for the atoms that were chosen."""
         whole, slabs, rank = self.whole, self.slabs, self.rank
         kinds, masses, members = whole.kinds, whole.masses, self.members()
         others = kinds, masses
@@ -210,14 +196,10 @@ class Held:
         )
 
     def _messages(self, numbers: Sequence[Any]) -> tuple[Any, list[tuple[int, int, int]], list[int]]:
-        """What messages hold.
+        """Atoms of messages to each process, numbered here, and where these begin and end.
 
-        Args:
-            numbers: of each process, the user's numbers of the atoms whose positions its message has.
-
-        Returns:
-            Numbers here of these atoms, one message after the other, with -1 at the end of each; process,
-            first place and length of each; last place of each process, -1 of this one.
+        -1 ends each message; then process, first place and length of each; last place of each process, -1 of
+        this one.
         """
         xp, first, routes, ends, parts = self._xp, 0, [], [], []
         for p, atoms in enumerate(numbers):
@@ -235,11 +217,7 @@ class Held:
         return array, routes, ends
 
     def give_rows(self, spread: float) -> None:
-        """From the next lists on, only atoms get rows whose terms own atoms need.
-
-        Args:
-            spread: angstrom that atoms may be from where they were chosen.
-        """
+        """From the next lists on, only atoms get rows whose terms own atoms need; `spread` in angstrom."""
         assert self.device is not None
         whole, needed, self.served = self.whole, -0.5, spread
         if whole.rows_reach > 0.0:
@@ -247,11 +225,7 @@ class Held:
         self.device.lists.verlet.sort.needed = needed
 
     def renew(self, least: float) -> None:
-        """Queue what rebuilds lists, if all processes agree that they are due.
-
-        Args:
-            least: angstrom that must be left to atoms for the next lists without the host.
-        """
+        """Queue what rebuilds lists, if all agree that it is due; `least` angstrom must be left to atoms."""
         assert self.device is not None
         state, lists = self.state, self.device.lists
         verlet = lists.verlet
@@ -302,22 +276,16 @@ class Held:
         return on_host(self.shared.told).astype(float)
 
     def mark(self, anew: bool, least: float) -> None:
-        """Queue what counts displacements and steps from here on.
-
-        Args:
-            anew: whether atoms were just chosen.
-            least: angstrom that some atom has gone since then, at least; more is taken as gone, too.
-        """
+        """Queue what counts displacements and steps from here on; at least `least` angstrom count as gone."""
         assert self.device is not None
         self.device.call(self.kernels.mark, self.state, self.shared, int(anew), least**2)
 
     def bears(self) -> tuple[float, float, float, float, bool]:
-        """How far atoms may go; waits for the device.
+        """How far atoms may go with these lists, and with this choice; waits for the device.
 
-        Returns:
-            How far with these lists, and with this choice of atoms; how far own ones have gone between their
-            choice and the last `mark`, and at most in a step before it. Angstrom. Whether the device may
-            rebuild lists: their skins are learnt, and no atom can leave the bins.
+        Then how far own ones have gone between their choice and the last `mark`, and at most in a step before
+        it. Angstrom. Whether the device may rebuild lists: their skins are learnt, and no atom can leave the
+        bins.
         """
         assert self.device is not None
         lists = self.device.lists

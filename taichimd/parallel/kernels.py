@@ -99,14 +99,7 @@ class SharedKernels:
 
 @cache
 def shared_kernels(real: Any, coupling: Coupling, near_list: bool, backend: str) -> SharedKernels:
-    """Kernels `begin`, `take`, `mark`, `pack`, `prepare`, `listed`.
-
-    Args:
-        real: ti.f64 or ti.f32, of the atoms.
-        coupling: NVE, or what acts on each atom alone.
-        near_list: whether near lists are cut between builds, in each process when it needs them.
-        backend: "cuda" or "cpu".
-    """
+    """The kernels; `near_list`: near lists are cut between builds, in each process when it needs them."""
     note, at_a_time = dangerous_pairs_functions(backend).note, ATOMS_AT_A_TIME[backend]
     types, local = types_of(real), coupling.local
     # Only own atoms count energy, so threads of a warp cannot add up first.

@@ -117,14 +117,10 @@ class Slabs:
     def stretches(
         self, depth: Any, order: Any, rooms: Sequence[int | None], wanted: float, xp: Any
     ) -> list[Stretch]:
-        """What each process holds.
+        """What each process holds, of depths (n,) and the numbers of atoms in their order.
 
-        Args:
-            depth: (n,) `depth_of` all atoms.
-            order: (n,) their numbers in its order.
-            rooms: how many atoms each process holds; None: as many as are wanted, and a few more.
-            wanted: angstrom from the slab within which it needs all atoms.
-            xp: NumPy or CuPy, whose arrays these are.
+        `rooms`: how many atoms each process holds; None: as many as are within `wanted` angstrom of the slab,
+        and a few more.
         """
         along, bounds = depth[order], self.bounds.tolist()
         ends = along[xp.asarray([at for p in range(self.processes) for at in (bounds[p], bounds[p + 1] - 1)])]
@@ -169,15 +165,7 @@ class Slabs:
         return xp.argsort(depth, kind="stable" if xp is np else None)  # CuPy's is stable, whatever is said
 
     def part(self, depth: Any, order: Any, held: Sequence[Stretch], rank: int, xp: Any) -> Part:
-        """What a process holds, sends and receives.
-
-        Args:
-            depth: (n,) `depth_of` all atoms.
-            order: (n,) their numbers in its order.
-            held: what `stretches` has found.
-            rank: of the process.
-            xp: NumPy or CuPy, whose arrays these are.
-        """
+        """What a process holds, sends and receives, of what `stretches` has found."""
         n, bounds, width = self.n, self.bounds.tolist(), self.width
         slot = xp.empty(n, np.int32)
         for p in range(self.processes):
@@ -205,15 +193,7 @@ class Slabs:
     def _beside(
         self, along: Any, places: tuple[int, int], ends: tuple[float, float], radii: Any, xp: Any
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """How many atoms are within each radius below a slab, and above it, of ascending depths `along`.
-
-        Args:
-            along: (n,) angstrom.
-            places: of the slab's first atom in it, and behind its last one.
-            ends: their depths, angstrom.
-            radii: (r,) angstrom.
-            xp: NumPy or CuPy.
-        """
+        """How many atoms are within each radius below a slab, and above it, of ascending depths `along`."""
         (begin, end), (low, high), n = places, ends, self.n
         edges = [low - radii, high + radii]
         if self.period != inf:

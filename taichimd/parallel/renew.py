@@ -37,14 +37,7 @@ from taichimd.system.state import CARRIED, SPARE_ATOMS, Atoms
 
 @cache
 def renew_kernel(real: Any, search: Search, layout: int, carried: int) -> Kernel:
-    """The kernel.
-
-    Args:
-        real: ti.f64 or ti.f32, of the atoms.
-        search: how the search is compiled.
-        layout: of rows.
-        carried: number of arrays that contributions keep with the atoms.
-    """
+    """The kernel; `carried`: number of arrays that contributions keep with the atoms."""
     more = (CARRIED,) * carried
     types = types_of(real, searched=search.real)
     rebuild, words_of = list_kernels(real, search, layout, carried).rebuild, word_functions(real)

@@ -9,21 +9,7 @@ from taichimd.program import explosion
 
 
 def in_all(engine: Any, processes: Any, held: Held, do: Any, tell: Any) -> list[Any]:
-    """Do something; what one process meets is raised in all.
-
-    Args:
-        engine: the `ParallelEngine` of this process.
-        processes: communicator of mpi4py.
-        held: the atoms of this process.
-        do: what is done in this process.
-        tell: what this process tells all afterwards.
-
-    Returns:
-        What each process has told.
-
-    Raises:
-        TaichimdError: in all processes, of the first that has met something.
-    """
+    """Do something and tell all; what each process told. What one process meets is raised in all."""
     told: tuple[str, int] | None = None
     error: TaichimdError | None = None
     news = None

@@ -11,12 +11,7 @@ from taichimd.program.totals import PIECE
 
 
 def totals_of(held: Held, processes: Any) -> list[float]:
-    """Energy, kinetic energy (eV) and nine numbers of the virial (eV) of all atoms, in all processes.
-
-    Args:
-        held: the atoms of this process, whose outputs are known.
-        processes: communicator of mpi4py.
-    """
+    """Energy, kinetic energy (eV) and nine numbers of the virial (eV) of all atoms, in all processes."""
     own, found = held.columns()
     counts, first = held.slabs.counts, processes.rank == 0
     n = sum(counts) if first else 0

@@ -34,12 +34,7 @@ class Route:
 
 
 class HostTransport:
-    """Through the memory of the host, with MPI; for any runtime and any backend.
-
-    Args:
-        processes: communicator of mpi4py.
-        reason: why it is not NCCL, where that was tried.
-    """
+    """Through the memory of the host, with MPI; for any runtime and backend; `reason`: why it is not NCCL."""
 
     name = "host"
 
@@ -78,12 +73,8 @@ class HostTransport:
 class NcclTransport:
     """Between the GPUs of one host. Kernels, copies and NCCL are in one stream, so nobody waits on the host.
 
-    Args:
-        processes: communicator of mpi4py.
-
-    Raises:
-        RuntimeError: a process has no CuPy, CuPy has no NCCL, two processes share a GPU, or a process
-            receives what was not sent.
+    RuntimeError: a process has no CuPy, CuPy has no NCCL, two processes share a GPU, or a process receives
+    what was not sent.
     """
 
     name, reason = "nccl", ""

@@ -25,16 +25,9 @@ from taichimd.system.frame import Frame, make_frame
 def accepted(forcefield: Any, precision: str, decomposition: str, driven: bool) -> ForceField:
     """The force field, or the sum of a list, if an engine can evaluate it in this way.
 
-    Args:
-        forcefield: one, or a list of what `load_forcefield` takes.
-        precision: of the engine.
-        decomposition: of the engine.
-        driven: whether there is a driving force.
-
-    Raises:
-        SettingsError: no force field; of one with charges, another precision than float64, decomposition by
-            tuple, or another such potential in the sum.
-        PropertyError: a driving force where no heat current is known.
+    SettingsError: no force field; of one with charges, another precision than float64, decomposition by
+    tuple, or another such potential in the sum. PropertyError: a driving force where no heat current is
+    known.
     """
     takes = list | tuple | ExternalPotential
     found = load_forcefield(forcefield) if isinstance(forcefield, takes) else forcefield
@@ -60,14 +53,7 @@ def accepted(forcefield: Any, precision: str, decomposition: str, driven: bool) 
 
 
 def check_system(forcefield: ForceField, atoms: Atoms, frame: Frame, precision: str) -> None:
-    """Raise a TaichimdError if a structure does not suit a force field and a precision.
-
-    Args:
-        forcefield: `accepted`.
-        atoms: the structure.
-        frame: its lattice.
-        precision: of the engine.
-    """
+    """Raise a TaichimdError if a structure does not suit a force field and a precision."""
     check_turns(atoms.positions, frame)
     check_digits(atoms.positions, precision)
     check_images(forcefield.name, forcefield.cutoff, atoms.pbc)
@@ -76,14 +62,7 @@ def check_system(forcefield: ForceField, atoms: Atoms, frame: Frame, precision: 
 
 
 def check_structure(forcefield: ForceField, atoms: Atoms, precision: str, many_body: bool) -> None:
-    """Raise a TaichimdError if a structure does not suit a force field, a precision or the lists.
-
-    Args:
-        forcefield: `accepted`.
-        atoms: the structure.
-        precision: of the engine.
-        many_body: whether there are terms of more than two atoms.
-    """
+    """Raise a TaichimdError if a structure does not suit a force field, a precision or the lists."""
     frame = make_frame(atoms.cell.array, atoms.pbc)
     check_system(forcefield, atoms, frame, precision)
     check_neighbours(forcefield.list_cutoff, many_body, frame, atoms.positions)
@@ -92,14 +71,7 @@ def check_structure(forcefield: ForceField, atoms: Atoms, precision: str, many_b
 
 
 def check_ensemble(forcefield: ForceField, atoms: Atoms, ensemble: Ensemble, driving_forces: Any) -> None:
-    """Raise a TaichimdError if an ensemble does not suit a force field and a structure.
-
-    Args:
-        forcefield: `accepted`.
-        atoms: the structure.
-        ensemble: what acts on it.
-        driving_forces: of all systems, or None.
-    """
+    """Raise a TaichimdError if an ensemble does not suit a force field and a structure."""
     if getattr(ensemble, "on", None) is not None:
         raise SettingsError(
             f"ensemble = {type(ensemble).__name__}(..., on=...): give a bath of a group as acting=[...]"

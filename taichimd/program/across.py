@@ -116,13 +116,7 @@ def _triples_of(systems: Systems) -> dict[int, tuple[Triples, Any, Limits]]:
 
 @cache
 def across_kernel(variant: Variant, k: int, triple: Any) -> Any:
-    """Kernel `(system, side, work, nu, limits, begins)`: adds what group k does across the interface.
-
-    Args:
-        variant: outside of steps.
-        k: number of the group.
-        triple: of a sum over triples, its function.
-    """
+    """Kernel `(system, side, work, nu, limits, begins)`: adds what group k does across the interface."""
     group, views = variant.groups[k], compiled_groups(variant).views
     its = tuple(one.arguments for one in variant.groups)
     adders = across_functions(group, variant.real, variant.term, variant.backend, triple)

@@ -22,11 +22,7 @@ def sorted_out(
 
 
 def check_drives(forcefield: ForceField, given: Sequence[Sequence[GroupDrive]]) -> None:
-    """Refuse drives that do not suit the force field.
-
-    Raises:
-        SettingsError: an electric field with a potential that finds charges.
-    """
+    """Raise a SettingsError for an electric field with a potential that finds charges."""
     for drive in (one for own in given for one in own):
         if forcefield.charged and isinstance(drive.what, Force) and drive.what.quantity == "field":
             raise SettingsError(

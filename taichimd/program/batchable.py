@@ -23,11 +23,7 @@ def errors_name(name: str) -> Iterator[None]:
 
 
 def why_not_batchable(forcefield: ForceField) -> str | None:
-    """Why systems cannot be computed in the same kernels; None if they can.
-
-    Args:
-        forcefield: each of its terms must know the atoms of a system.
-    """
+    """Why systems cannot be computed in the same kernels; None if they can."""
     joining = [term.name for term in forcefield.terms if term.of_one_system]
     if joining:
         return f"{joining[0]} would join the systems"

@@ -187,11 +187,7 @@ def check_forcefield(
 
 
 def _symbols(elements: Iterable[str] | None) -> list[str]:
-    """Those labels of a parameter file that are species.
-
-    Raises:
-        ParameterFileError: it has labels, and none is a chemical symbol.
-    """
+    """Those labels of a parameter file that are species, or a ParameterFileError if none is."""
     labels = list(elements or ())
     symbols = [label for label in labels if is_symbol(label)]
     if labels and not symbols:

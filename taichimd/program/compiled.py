@@ -120,10 +120,7 @@ def compiled_groups(variant: Variant) -> CompiledGroups:
 
     @ti.func
     def ends_of(k: ti.template(), n, images):
-        """The last three numbers of a `GroupView`, computed at the top of a kernel.
-
-        Elsewhere each of them would cost a GPU a kernel of one thread.
-        """
+        """The last numbers of a `GroupView`: at a kernel's top, as each costs a GPU a kernel elsewhere."""
         threads, lanes = ti.static(forces[k].cutters, groups[k].threads_per_atom)
         return n + images, whole_warps(n * threads) if ti.static(threads > 1) else n, whole_warps(n * lanes)
 

@@ -13,11 +13,7 @@ TUPLE_PAIRS = "tuple for pairs"
 
 
 def check(decomposition: str) -> str:
-    """The decomposition itself.
-
-    Raises:
-        SettingsError: it is none.
-    """
+    """The decomposition itself, or a SettingsError."""
     if decomposition not in DECOMPOSITIONS:
         raise SettingsError(
             f"decomposition is {decomposition!r}, expected one of {', '.join(DECOMPOSITIONS)}"
@@ -47,10 +43,7 @@ def choose(decomposition: str, groups: Sequence[Terms], all_pairs: bool, backend
 
 
 def has_tuples(terms: Terms) -> bool:
-    """Whether a group has pairs or triplets of which lists can be made.
-
-    An energy that depends on a coordination number is of an atom.
-    """
+    """Whether lists can be made of a group's pairs or triplets; energies of a coordination are of atoms."""
     return pairs_by_tuple(terms) or bodies_by_tuple(terms)
 
 
@@ -66,12 +59,7 @@ def bodies_by_tuple(terms: Terms) -> bool:
 
 
 def warn_of_unchanged(decomposition: str, groups: Sequence[Bound]) -> None:
-    """Warn that tuple decomposition does not change some groups of terms, one sentence each.
-
-    Args:
-        decomposition: what the user asks for.
-        groups: of the force field.
-    """
+    """Warn that tuple decomposition does not change some groups of terms, one sentence each."""
     names = dict.fromkeys(one.name for one in groups if not has_tuples(one.terms))
     for name in names if decomposition == TUPLE else ():
         warnings.warn(

@@ -142,11 +142,7 @@ class Device:
         self.lists.outdate()
 
     def settle(self) -> None:
-        """Lists that are fit; the state of a failed step has some only if its positions make sense.
-
-        Raises:
-            StructureError, CapacityError: see `VerletList.grow`.
-        """
+        """Lists that are fit; the state of a failed step has some only if its positions make sense."""
         if self.blown:
             positions = self.state.get("pos")
             check_positions(positions, self.state.n)
@@ -275,14 +271,7 @@ class Device:
         return found
 
     def bonds(self, look: Any = None) -> Any:
-        """The `reaxff.bond_table.BondTable` of all systems at their present positions; None without bonds.
-
-        Args:
-            look: instead of the table what it makes of the bonds on the device (`BondWatch.look`).
-
-        Raises:
-            CapacityError: it does not fit the memory.
-        """
+        """The `BondTable` of all systems, or what `look` makes of bonds on the device; None without."""
         self.need_outputs()
         return self.evaluators.bonds(self.call, self.lists.verlet, look)
 

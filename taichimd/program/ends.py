@@ -119,11 +119,7 @@ def triplet_jump(forcefield: ForceField, species: list[str], decomposition: str)
 def straight_kink(
     forcefield: ForceField, species: list[str], decomposition: str, rng: np.random.Generator
 ) -> float:
-    """By how much three-body forces jump where an angle passes 0 or 180 degrees, eV/angstrom.
-
-    Returns:
-        0 where they are smooth, infinity where energy or forces are not finite.
-    """
+    """By how much three-body forces (eV/angstrom) jump at 0 or 180 degrees, or infinity."""
     trimers = [
         (symbols, 0.85 * cutoff, 0.5 * near, straight, _rotation(rng))
         for symbols, cutoff, near in _trimers(forcefield, species)

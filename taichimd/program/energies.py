@@ -11,13 +11,9 @@ Energy = tuple[float, float | None]
 
 
 def energies_of(device: Device, known: Sequence[float | None] | None = None) -> list[Energy]:
-    """Energies of the present positions of all systems.
+    """Energies of the present positions of all systems; homogeneous parts (eV) may be `known`.
 
     Their last digits may differ from those of an evaluation, and depend on the positions alone.
-
-    Args:
-        device: of the systems.
-        known: homogeneous part of each, eV, where it is known; None: it is computed.
     """
     if not any(one.energy_costs_less for one in device.evaluators):
         device.need_outputs()

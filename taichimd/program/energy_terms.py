@@ -26,15 +26,9 @@ class EnergyTerms:
         self._engines: list[System] = []
 
     def values(self) -> dict[str, float]:
-        """Energy of each contribution; of one that knows its terms, of each term.
+        """Energy {name: eV} of each contribution, or of its terms, in the order of the sum.
 
-        Returns:
-            {name: eV} in the order of the sum; the second of one name is "name (2)". Up to last digits, their
-            sum is the energy.
-
-        Raises:
-            SettingsError, CapacityError, ChargeError: of an engine.
-            EvaluationError: an energy that is not a finite number.
+        The second of one name is "name (2)". Up to last digits, their sum is the energy.
         """
         contributions = self._engine.forcefield.contributions
         self._engines = self._engines or list(map(self._engine_of, contributions))

@@ -33,12 +33,7 @@ class EvaluationKernels:
 
 @cache
 def evaluation_kernels(variant: Variant, want: int = ALL) -> EvaluationKernels:
-    """Kernels that know no step.
-
-    Args:
-        variant: what they are compiled for.
-        want: of `enumerate.reproducible_sum`: `ALL`, or `FORCE` for forces alone.
-    """
+    """Kernels that know no step; `want`: `ALL`, or `FORCE` for forces alone."""
     program, types, near_list = compiled_groups(variant), variant.types, variant.near_list
     cell, outdated = variant.coupling.moves_cell, Control.stale if near_list else Control.rebuild
     strains = variant.cells("strain", "lost")
@@ -163,10 +158,7 @@ def _evaluate(variant: Variant, want: int) -> KernelQueue:
 
 
 def _tally_virial(variant: Variant) -> KernelQueue:
-    """The virial for `close_step`, after `evaluate`.
-
-    Pair terms are summed as in a step, which rounds differently.
-    """
+    """The virial for `close_step`, after `evaluate`; pair terms are summed as in a step."""
     groups, program, types = variant.groups, compiled_groups(variant), variant.types
     number, many_body = len(groups), _many_body(variant)
     its = tuple(group.arguments for group in groups)

@@ -18,17 +18,9 @@ class Evaluators(list[Evaluator]):
     def of(
         cls, choice: Choice, state: State, cells: Cells, near: Sequence[Any], left: Sequence[Outputs]
     ) -> "Evaluators":
-        """Make them.
+        """One evaluator for each run of groups that it evaluates together.
 
-        Args:
-            choice: the force field, bound to species.
-            state: the atoms.
-            cells: of all systems.
-            near: near list of each group.
-            left: where each group leaves forces, energies and virials.
-
-        Returns:
-            One evaluator for each run of groups that it evaluates together.
+        `left`: where a group leaves results.
         """
         self = cls(
             bound.evaluator(state, near[k : k + bound.span], left[k : k + bound.span], choice.backend)
@@ -69,11 +61,7 @@ class Evaluators(list[Evaluator]):
         return {number: error for one in self for number, error in one.failures().items()}
 
     def check(self) -> None:
-        """Wait for the device, and refuse what evaluations have not found.
-
-        Raises:
-            ChargeError: charges of a system; it says of which one.
-        """
+        """Wait for the device, and raise what an evaluation has not found, as a ChargeError of a system."""
         for number, error in self.failures().items():
             if isinstance(error, ChargeError):
                 error.system = number
@@ -106,10 +94,6 @@ class Evaluators(list[Evaluator]):
         return {name: value for one in self for name, value in one.statistics().items()}
 
     def bonds(self, call: Any, verlet: Any, look: Any = None) -> Any:
-        """A `reaxff.bond_table.BondTable` of all systems, or what `look` makes of them; None without bonds.
-
-        Raises:
-            CapacityError: it does not fit the memory.
-        """
+        """A `BondTable` of all systems, or what `look` makes of them; None without bonds."""
         found = (one.bonds(call, verlet, look) for one in self)
         return next((table for table in found if table is not None), None)

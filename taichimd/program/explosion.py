@@ -11,13 +11,7 @@ _CURE = "use a smaller time step, or relax the structure first"
 
 
 def of_step(engine: Any, atom: int, jump: float) -> BlowUpError:
-    """The error of a step in which an atom went too far, or the cell changed too fast.
-
-    Args:
-        engine: a `System`, with the state of the failed step.
-        atom: its number, or `RAN_AWAY`.
-        jump: how far atoms may go, angstrom.
-    """
+    """The error of a step in which an atom went too far (`jump`, angstrom), or the cell changed too fast."""
     if atom == RAN_AWAY:
         what = f"the barostat changed the cell by more than {MAX_STRETCH:.0%} in one step"
         return exploded(engine.step, what, 0, CURE_OF_CELLS)

@@ -38,12 +38,7 @@ def _copy_kernel(real: Any) -> Any:
 
 
 class Extract:
-    """A copy of one system.
-
-    Args:
-        state: of the system alone, in the user's order: its arrays are to be filled. Species have its
-            numbers.
-    """
+    """A copy of one system: a state of it alone, in the user's order, whose arrays are to be filled."""
 
     def __init__(self, state: State) -> None:
         self.state = state

@@ -21,15 +21,7 @@ _MAX_SHARE = 0.5 + 1e-6
 
 
 def flipped(vectors: Array, pbc: NDArray[np.bool_]) -> tuple[Array, NDArray[np.int64]] | None:
-    """Other vectors of the same lattice, and the old ones in terms of them; None if no vector is too oblique.
-
-    Args:
-        vectors: (3, 3) angstrom, in rows.
-        pbc: (3,) bool.
-
-    Returns:
-        (3, 3) angstrom, and whole numbers (3, 3) M with old = M new.
-    """
+    """Vectors (3, 3) of the same lattice, and whole numbers M, old = M new; None if none is too oblique."""
     new, whole = vectors.tolist(), np.eye(3, dtype=np.int64)
     for b, a in _PAIRS:
         if not (pbc[a] and pbc[b]):

@@ -38,15 +38,7 @@ def rows_of_pairs(g: Any) -> Rows:
 def force_functions(
     group: TermGroup, variant: Variant, thermostat: Any, box: Any, straight: bool
 ) -> GroupFunctions:
-    """Device functions of a group of terms on lists.
-
-    Args:
-        group: the terms and how they are done.
-        variant: what kernels are compiled for.
-        thermostat: functions of what acts on atoms and cell; takes the sums of virials.
-        box: functions of the cell.
-        straight: whether unrolled code may be used (`gather_functions`).
-    """
+    """Device functions of a group of terms on lists; `straight`: unrolled code may be used."""
     real, term, backend, driven = variant.real, variant.term, variant.backend, variant.coupling.driven
     terms, lanes, by_tuple, separate = (
         group.terms,
@@ -199,10 +191,7 @@ def force_functions(
         g: ti.template(), out: ti.template(), control: ti.template(), frozen, want: ti.template(),
         bath: ti.template()
     ):  # fmt: skip
-        """Forces of all atoms and, with `ALL`, energies and virials.
-
-        Without `ALL` the bath gets the virial.
-        """
+        """Forces of all atoms and, with `ALL`, energies and virials; without, the bath gets the virial."""
         first_stage(g, out, control, frozen, want, bath)
         if ti.static(pairs_beforehand and want == FORCE):
             in_lanes(g, g.verlet, out, control, frozen)

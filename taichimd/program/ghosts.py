@@ -81,17 +81,7 @@ class GhostForces(NotCopied):
         self._margin = self._choice.cutoff + ROOM
 
     def set_atoms(self, kinds: NDArray[np.integer], positions: Array, local: int) -> None:
-        """Take other atoms.
-
-        Args:
-            kinds: (n) numbers of the species, of local atoms, then of ghosts.
-            positions: (n, 3) angstrom, in this order.
-            local: how many are local.
-
-        Raises:
-            EvaluationError: positions that are not finite.
-            CapacityError: they do not fit the memory.
-        """
+        """Take other atoms: kinds and (n, 3) positions, angstrom, of `local` ones, then of ghosts."""
         self._local = local
         self._of_atoms = self._kind_of[kinds]
         self._place(positions)
@@ -123,17 +113,10 @@ class GhostForces(NotCopied):
         return bool((wide < self._box).all() and (low > self._low - 0.5 * ROOM).all())
 
     def forces(self, positions: Array, *, totals: bool = True, out: Array | None = None) -> Array:
-        """Forces on the local atoms, (local, 3) eV/angstrom.
+        """Forces on the local atoms, (local, 3) eV/angstrom, in `out` if it is given.
 
-        Args:
-            positions: (n, 3) angstrom, of local atoms, then of ghosts, as in `set_atoms`.
-            totals: whether `totals` and `shares` will be asked for, too.
-            out: (local, 3) in C order, of the precision's type, which takes them; None: a new array does.
-
-        Raises:
-            EvaluationError: positions that are not finite.
-            StructureError: atoms on top of each other.
-            CapacityError: lists that do not fit the memory.
+        `totals`: whether `totals` and `shares` will be asked for, too. EvaluationError: positions that are
+        not finite. StructureError: atoms on top of each other.
         """
         device, state = self._device, self._state
         assert device is not None, "atoms are set first"
@@ -191,11 +174,7 @@ class GhostForces(NotCopied):
 
 
 def check_ghosts_do(forcefield: ForceField) -> None:
-    """Refuse a force field that needs more than ghosts within a range.
-
-    Raises:
-        SettingsError: charges, a term without a cutoff or lists, numbers that atoms keep.
-    """
+    """Raise a SettingsError for a force field that needs more than ghosts within a range."""
     name = forcefield.name
     forcefield.check_compiled("several processes")
     if forcefield.charged:

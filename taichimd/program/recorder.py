@@ -141,12 +141,7 @@ class Row:
 
 
 class Recorder:
-    """Has totals reported later than the steps at which they were, in their order.
-
-    Args:
-        systems: whose totals.
-        while_busy: whether to report while the device does steps.
-    """
+    """Has totals reported later than their steps, in their order, if asked while the device is busy."""
 
     def __init__(self, systems: Any, while_busy: bool) -> None:
         self._systems = systems
@@ -157,11 +152,7 @@ class Recorder:
             systems.device.meanwhile = self._meanwhile
 
     def add(self, report: Callable[[], None]) -> None:
-        """Have the totals of the present state reported later.
-
-        Raises:
-            Exception: what an earlier report has raised; nothing is reported after it.
-        """
+        """Have the totals of the present state reported later; raises what an earlier report has raised."""
         self._raise()
         systems = self._systems
         if not self._on_device or self._on_device[-1].step != systems.step:
@@ -180,13 +171,7 @@ class Recorder:
 
     @contextmanager
     def rows_between(self, runs: int, n_steps: int, report: Callable[[], None]) -> Iterator[list[Any]]:
-        """What `stepping.advance` takes as `between`, so that there is a row after each run but the last.
-
-        Args:
-            runs: how many there are of `n_steps` steps each; they are to be done within.
-            n_steps: of each.
-            report: as of `add`, of each row.
-        """
+        """What `stepping.advance` takes as `between`, so that there is a row after each run but the last."""
         systems, first, stopped = self._systems, self._systems.step, dict(self._systems.stopped)
         if len(self._on_device) + runs - 1 > systems.row_room.rows:
             self._fetch()
@@ -198,11 +183,7 @@ class Recorder:
                 self._on_device.append(Row(step, stopped, None, [report]))
 
     def flush(self) -> None:
-        """Have everything reported now.
-
-        Raises:
-            Exception: as of `add`.
-        """
+        """Have everything reported now; raises what a report raises."""
         self._fetch()
         while self._fetched and self._error is None:
             self._report()

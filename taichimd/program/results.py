@@ -17,20 +17,12 @@ OVERLAP = 0.7
 
 
 class NotCopied:
-    """What holds state on the device: `copy` and `pickle` are refused, in words rather than the runtime's.
-
-    Attributes:
-        instead: what to do.
-    """
+    """What holds state on the device: `copy` and `pickle` are refused, with what to do `instead`."""
 
     instead = "make a new one, and give it the old one's state with set_state"
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        """Refuse.
-
-        Raises:
-            SettingsError: always.
-        """
+        """Raise a SettingsError."""
         raise SettingsError(
             f"{type(self).__name__} cannot be copied or pickled, because its state is on the device: "
             f"{self.instead}"
@@ -120,16 +112,10 @@ class Thermo:
 
 
 def require_finite(energy: float, forces: Array, engine: Any) -> None:
-    """Refuse an energy or forces that are no finite numbers.
+    """Raise an EvaluationError for an energy or forces of an engine that are no finite numbers.
 
-    Args:
-        energy: eV.
-        forces: (n, 3) eV/angstrom, in the user's order.
-        engine: a `System` at this configuration.
-
-    Raises:
-        EvaluationError: naming the first atom whose force is not finite, or the energy, and what to look at:
-            overlapping atoms if there are some, else the potential.
+    It names the first atom whose force is not finite, or the energy, and what to look at: overlapping atoms
+    if there are some, else the potential.
     """
     bad, symbols = np.flatnonzero(~np.isfinite(forces).all(axis=1)), engine.symbols
     if not len(bad) and np.isfinite(energy):

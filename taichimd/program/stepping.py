@@ -28,12 +28,8 @@ def advance(
 ) -> None:
     """Integrate all systems that have not stopped, as `Engine.advance` does.
 
-    Args:
-        systems: all.
-        n_steps: how many.
-        timestep: internal time units.
-        between: each is called when so many steps are queued, before as many more are. `systems.step` tells
-            how many of these runs were done: all, or those up to one that needed the host.
+    `between`: each is called when so many steps are queued, before as many more are. `systems.step` tells how
+    many of these runs were done: all, or those up to one that needed the host.
     """
     check_steps(n_steps, timestep)
     if n_steps == 0 or not systems.alive:
@@ -150,11 +146,7 @@ def _renew(systems: Systems) -> None:
 
 
 def _unsolved(systems: Systems, number: int, error: TaichimdError) -> None:
-    """Stop a system whose charges were not found in the last step.
-
-    Raises:
-        TaichimdError: the error, if the system has stopped before.
-    """
+    """Stop a system whose charges were not found in the last step; raises the error if it has stopped."""
     if number in systems.stopped:
         raise error
     systems.forget()
@@ -178,13 +170,7 @@ def _stop_spent(systems: Systems) -> None:
 
 @np.errstate(over="ignore", invalid="ignore")
 def _diverged(systems: Systems, blown: int, timestep: float) -> None:
-    """Stop the systems with an atom that moved too far in one step, or a cell that changed too much.
-
-    Args:
-        systems: some of which have diverged.
-        blown: the first such atom; or `RAN_AWAY - k`, of system k.
-        timestep: internal time units.
-    """
+    """Stop the systems with an atom (`blown`, or of system k `RAN_AWAY - k`) or a cell that jumped."""
     systems.forget()
     most, state = systems.device.reach.most_step2, systems.state
     moves, x = timestep * systems.vectors("vel"), systems.vectors("pos")

@@ -15,13 +15,7 @@ from taichimd.program.totals import stress_of
 
 
 def thermo_of(systems: Systems, number: int, drives: Mapping[str, Mapping[str, Any]]) -> Thermo:
-    """Totals of a system at the present positions and velocities, in the units of `Thermo`.
-
-    Args:
-        systems: whose system it is.
-        number: of the system.
-        drives: what `System.drives` returns.
-    """
+    """Totals of a system at the present positions and velocities, with what `System.drives` returns."""
     baths, total = systems.baths, systems.sums("totals")[number]
     potential, kinetic, virial = float(total[0]), float(total[1]), total[2:].reshape(3, 3)
     cell = systems.cells.vectors(number)

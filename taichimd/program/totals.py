@@ -246,14 +246,8 @@ class Sums:
     ) -> None:
         """Queue the sums of the COLUMNS of `what` over all pieces, to the array `sums` from `first` on.
 
-        Args:
-            state: of all systems.
-            what: key of COLUMNS.
-            energy: of the atoms, eV.
-            virial: of the atoms, eV.
-            sums: the array.
-            first: place in it.
-            centres: of each system, whose velocities the atoms' count relative to; empty: laboratory.
+        Energy and virial are of the atoms, eV; velocities are relative to the centre of each system, or the
+        laboratory.
         """
         moving = self._shifts(centres)
         if not np.array_equal(moving, self._moving):
@@ -270,10 +264,7 @@ class Sums:
     def of(
         self, state: State, what: str, energy: Any, virial: Any, wanted: slice = slice(None)
     ) -> NDArray[np.float64]:
-        """(systems, COLUMNS) sums of `what`, or the wanted columns.
-
-        The host adds the sums of `PIECE` atoms each.
-        """
+        """(systems, COLUMNS) sums of `what`, or the wanted columns; the host adds sums of `PIECE` atoms."""
         columns = COLUMNS[what]
         if what not in self._room:
             sums = ti.ndarray(ti.f64, self.pieces * columns)
@@ -284,10 +275,7 @@ class Sums:
         return self.of_pieces(values.reshape(-1, columns)[:, wanted])
 
     def centres(self, state: State, energy: Any, virial: Any) -> list[Centre]:
-        """Centre of mass of each system, bitwise identical for any spatial order.
-
-        A system with fixed atoms has no centre of mass that moves freely; what is returned means nothing.
-        """
+        """Centre of mass of each system, bitwise the same in any order; of no meaning if atoms are fixed."""
         found = []
         for mass, *rest in self.of(state, "centre", energy, virial).tolist():
             x, y, z, vx, vy, vz = (value / mass for value in rest)
@@ -303,9 +291,6 @@ class Sums:
 
 
 def stress_of(virial: Array, cell: Array) -> Array | None:
-    """Symmetric part of -virial/volume (6,) in Voigt order, for any cell (3, 3) with a volume; else None.
-
-    None of a virial that is not known (NaN), too.
-    """
+    """Symmetric part of -virial/volume (6,) in Voigt order; None without a volume, or if it is NaN."""
     volume = abs(determinant(cell))
     return None if volume == 0.0 or np.isnan(virial).any() else -0.5 * (virial + virial.T)[VOIGT] / volume

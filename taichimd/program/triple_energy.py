@@ -51,11 +51,7 @@ class TripleSum:
         self._tiles = EnergyTiles(function, self._backend, self._n_kinds, [n], tiling)
 
     def place(self, positions: NDArray[np.float64]) -> None:
-        """Put the atoms at (n, 3) positions, angstrom.
-
-        Raises:
-            StructureError: they lie too far apart.
-        """
+        """Put the atoms at (n, 3) positions, angstrom; a StructureError if they lie too far apart."""
         _check_extent(positions)
         self._placed.pos.from_numpy(np.ascontiguousarray(positions, np.float64))
 

@@ -86,11 +86,7 @@ class CellFreedom:
         return product(self._start, self.deformation)
 
     def load(self, virial: Array) -> tuple[float, float, float]:
-        """Take the virial (3, 3) (eV) of the present positions.
-
-        Returns:
-            The cell's part of F.v, v.v and F.F.
-        """
+        """Take the virial (3, 3), eV, of the present positions; the cell's part of F.v, v.v and F.F."""
         volume = abs(determinant(self.cell()))
         gradient = self._pressure * volume * np.eye(3) - 0.5 * (virial + virial.T)
         unbalanced = float(np.abs(self._project(gradient)).max())
@@ -104,14 +100,7 @@ class CellFreedom:
         return float((f * v).sum()), float((v * v).sum()), float((f * f).sum())
 
     def step(self, keep: float, push: float, dt: float, back: float) -> Array:
-        """One step of FIRE, with the factors that the device has chosen.
-
-        Returns:
-            (27,): F before; what takes old positions to new ones; F now.
-
-        Raises:
-            RelaxationError: the cell has collapsed or exploded.
-        """
+        """One step of FIRE, with the device's factors: (27,) F before, old positions to new ones, F now."""
         old = self.deformation
         velocity = keep * self._velocity + push * self._force
         change = (dt * velocity - back * self._velocity) / self._scale

@@ -110,13 +110,7 @@ class Fire:
         return np.asarray(self.status == k.CONVERGED)
 
     def advance(self) -> list[Look]:
-        """Some steps of each system, fewer if it ends before.
-
-        Raises:
-            RelaxationError: atoms on top of each other, a cell that collapses or explodes.
-            EvaluationError: a force that is not a finite number; both of a single system only.
-            ChargeError: charges that an equilibration does not find.
-        """
+        """Some steps of each system, fewer if it ends before; errors of a single system are raised."""
         while True:
             try:
                 return self._batch() if self._cells is None else self._step_with_cells(self._cells)
@@ -133,11 +127,7 @@ class Fire:
                 self._fail(number, failed, error)
 
     def _fail(self, number: int, error: TaichimdError, cause: Exception | None = None) -> None:
-        """Stop a system that has diverged, unless it is the only one.
-
-        Raises:
-            TaichimdError: it is the only one.
-        """
+        """Stop a system that has diverged; raises the error if it is the only one."""
         if len(self.steps) == 1:
             raise error from cause
         self.errors[number], self.status[number] = error, k.NOT_FINITE

@@ -67,16 +67,7 @@ def jobs_of(
     overwrite: bool,
     read: Mapping[str, Any] | None = None,
 ) -> list[RelaxJob]:
-    """A job for each structure; of several, in a folder named by its number and file.
-
-    Args:
-        structures: files.
-        potential: of all, as typed.
-        settings: of all.
-        folder: for the results, or of the folders.
-        overwrite: whether earlier results may be replaced.
-        read: units and atom style of the files, as of `read_structure`.
-    """
+    """A job for each structure; of several, in a folder named by its number and file."""
     jobs = []
     for number, structure in enumerate(structures):
         atoms, notes = read_noted(structure, **(read or {}))
@@ -87,11 +78,7 @@ def jobs_of(
 
 
 class Results:
-    """The files of a relaxation; earlier ones go with the first row of the log.
-
-    Args:
-        job: what is done.
-    """
+    """The files of a relaxation; earlier ones go with the first row of the log."""
 
     def __init__(self, job: RelaxJob) -> None:
         self.job, self._started = job, time.time()
@@ -126,12 +113,7 @@ class Results:
             write_report(self.job.files["report"], _report(self.job, self._started, reason, None))
 
     def write(self, result: Relaxation, received: int | None) -> dict[str, Any]:
-        """Write structure and report; the report.
-
-        Args:
-            result: of the relaxation.
-            received: the signal that has stopped it, or None.
-        """
+        """Write structure and report; the report. `received`: the signal that has stopped it, or None."""
         text, files = io.StringIO(), self.job.files
         ase.io.write(text, result.atoms, format="extxyz")
         write_atomically(files["structure"], lambda file: file.write(text.getvalue().encode()))
@@ -146,17 +128,8 @@ class Results:
 def run_relax_jobs(jobs: Sequence[RelaxJob], console: Console) -> tuple[int, list[dict[str, Any]]]:
     """Relax all structures together, write the files of each, show how it goes.
 
-    Args:
-        jobs: of `jobs_of`.
-        console: where to show it.
-
-    Returns:
-        Exit code: 0 if all have converged, 1 if not, 130, 143 or 129 when stopped by a signal; and the
-        contents of the files relax.json.
-
-    Raises:
-        TaichimdError: anything that stops all of them; of several, the message names the folder of a
-            structure that is at fault.
+    Exit code: 0 if all have converged, 1 if not, 130, 143 or 129 when stopped by a signal; and the contents
+    of the files relax.json. Of several, an error names the folder of a structure that is at fault.
     """
     if len(jobs) == 1:
         # Before anything is shown or made; of several, each is named.

@@ -69,13 +69,8 @@ PIECE = 32
 def parts_of(sizes: Sequence[int]) -> tuple[NDArray[np.int32], int, int]:
     """How the atoms of each system are added up: atoms in pieces, pieces in groups, groups in order.
 
-    Args:
-        sizes: atoms of each system.
-
-    Returns:
-        (pieces + groups + systems, 3): of a piece its system, its first atom and the one behind it; of a
-        group its system and likewise its pieces; of a system likewise its groups, and 0. Then pieces and
-        groups.
+    (pieces + groups + systems, 3): of a piece its system, its first atom and the one behind it; of a group
+    its system and likewise its pieces; of a system likewise its groups, and 0. Then pieces and groups.
     """
     pieces: list[tuple[int, int, int]] = []
     groups: list[tuple[int, int, int]] = []
@@ -122,15 +117,7 @@ class FireKernels:
 
 @cache
 def fire_kernels(real: Any, near_list: bool, deforming: bool, blocks: int) -> FireKernels:
-    """The kernels `plan` and `move`.
-
-    Args:
-        real: ti.f64 or ti.f32, of the atoms; sums and decisions are float64.
-        near_list: whether the force loops read a near list.
-        deforming: whether the cell moves, too.
-        blocks: most blocks of a CUDA grid, as for `step_kernels`: kernels of different grids are different
-            ones.
-    """
+    """The kernels `plan` and `move`; sums and decisions are float64; `deforming`: the cell moves, too."""
     outdated = Control.stale if near_list else Control.rebuild
 
     @ti.func

@@ -188,21 +188,8 @@ def relax_many(
     """Relax many structures, in one launch if the potential has batches, otherwise one after the other.
 
     The result of each structure is bitwise identical to a relaxation of this structure alone. If a structure
-    diverges, it stops: its `Relaxation` says why and has the given structure.
-
-    Args:
-        systems: the structures.
-        potential: as of `relax`.
-        settings: of all.
-        on_row: called as by `relax`; a row has the number of its system.
-        should_stop: called every few steps; True ends all relaxations.
-        names: names of the systems in messages; None: their numbers.
-        **compute: backend, precision, skin, decomposition, as for `relax`.
-
-    Raises:
-        SettingsError, StructureError, MissingParameterError, EvaluationError: as for `relax`; the message
-            names the system.
-        CapacityError: the systems do not fit the memory; the message says how many would fit.
+    diverges, it stops: its `Relaxation` says why and has the given structure. Arguments and errors are those
+    of `relax`; rows have the number of the system, messages its name.
     """
     started = time.perf_counter()
     names = [called(number) for number in range(len(systems))] if names is None else names
@@ -301,12 +288,7 @@ def _minimised(
 
 
 def cell_freedom(atoms: Atoms, settings: RelaxSettings) -> CellFreedom | None:
-    """The cell's degrees of freedom, or None where it is held.
-
-    Raises:
-        SettingsError: directions or a pressure that the structure does not allow.
-        StructureError: a cell without a volume.
-    """
+    """The cell's degrees of freedom, or None where it is held."""
     if settings.cell == "none":
         return None
     return CellFreedom(

@@ -56,11 +56,7 @@ class Production:
 
 
 def conditions_since(segments: Sequence[Mapping[str, Any]]) -> int:
-    """The sweep from which temperature, pressure and ensemble are the present ones.
-
-    Args:
-        segments: of run.json, the present run last.
-    """
+    """The sweep from which temperature, pressure and ensemble are the present ones, by segments."""
     present, since = segments[-1]["settings"], segments[-1]["first_step"]
     for one in reversed(segments[:-1]):
         settings = one.get("settings", {})
@@ -78,15 +74,7 @@ def rhythm(segments: Sequence[Mapping[str, Any]]) -> int:
 def production_of(
     table: "Path", equilibration: int, since: int, every: int, chain: "MonteCarlo"
 ) -> Production:
-    """Averages over the production of a chain.
-
-    Args:
-        table: of its sweeps.
-        equilibration: sweep at which the user's equilibration ends.
-        since: sweep after which the conditions are the present ones.
-        every: sweeps between the rows that count.
-        chain: says whether moves have been accepted.
-    """
+    """Averages over the production of a chain, of rows after the sweeps `equilibration` and `since`."""
     rows = np.atleast_1d(np.genfromtxt(table, delimiter=",", names=True))
     begin = max(equilibration, since)
     rows = rows[(rows["sweep"] > begin) & (rows["sweep"] % every == 0)]

@@ -10,13 +10,7 @@ from taichimd.sampling.local_terms import locals_of
 
 
 def best_moves(forcefield: ForceField, atoms: Atoms, pressure: float | None) -> tuple[Moves, str]:
-    """Which moves sample a system best, and why not single ones; "" if it is these.
-
-    Args:
-        forcefield: what acts.
-        atoms: the structure.
-        pressure: of the isothermal-isobaric ensemble; None: the volume is constant.
-    """
+    """Which moves sample a system best, and why not single ones; "" if it is these."""
     if forcefield.enumeration == ALL_PAIRS:
         return ALL, f"{forcefield.name} has no neighbour lists"
     if locals_of(forcefield.bind(sorted(set(atoms.symbols)))) is None:

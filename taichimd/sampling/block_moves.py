@@ -44,16 +44,10 @@ def of_block(sums, block, lane, room: ti.template()):
 
 
 def block_triples(local: Local, n_kinds: int, real: Any, layout: int) -> Any:
-    """Device function `(sums, i, block, lane, turn, x, y, colour, g, k)`.
+    """Device function `(sums, i, block, lane, turn, x, y, colour, g, k)` of triples within a cutoff.
 
     It adds the change of term k if atom i goes from x to y. All threads of a block call it; `lane` is the
     number of one. `turn` is 0 and 1 in turns. Between two calls they wait for each other.
-
-    Args:
-        local: a term of triples within a cutoff.
-        n_kinds: species.
-        real: type of positions.
-        layout: of rows.
     """
     entry_of = entry_function(real, layout, OTHER_CELLS)
     energy = limited_energy(local)

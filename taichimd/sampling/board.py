@@ -52,10 +52,7 @@ class Boards:
     def place(self, frames: Sequence[Frame], uniform: Sequence[NDArray[np.float64]], call: Any) -> None:
         """Lay out cells and put the atoms there.
 
-        Args:
-            frames: the lattice of each system.
-            uniform: 11 random numbers of each: shifts of the planes in cells, and the order of colours.
-            call: queues a kernel for these systems.
+        11 random numbers of each system: shifts of the planes in cells, and the order of colours.
         """
         positions = None if all(frame.pbc.all() for frame in frames) else self._state.get("pos")
         grid, layout, cells, self.size, self.turns = [], [], 0, 0, 0
@@ -79,12 +76,7 @@ class Boards:
     def _laid_out(
         self, frame: Frame, shift: NDArray[np.float64], positions: NDArray[np.float64] | None
     ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64], list[int]]:
-        """The board of a system.
-
-        Returns:
-            Rows of the grid, cells of a colour along each vector, cells along each periodic vector, and the
-            colours that there are.
-        """
+        """Rows of the grid, cells of a colour along vectors, cells along periodic ones, and colours."""
         pairs = np.floor(frame.heights / (2.0 * WIDER * self._reach))
         periods = np.where(frame.pbc, np.where(pairs >= 1.0, 2.0 * pairs, 1.0), 0.0)
         # A single cell has no planes.

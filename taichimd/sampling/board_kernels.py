@@ -20,10 +20,7 @@ class Colour(View):
 
 
 class Board(Bundle):
-    """Cells of each system, and who is in them.
-
-    Each colour has the same number of cells. Some of them may lie outside.
-    """
+    """Cells of each system, and who is in them; each colour has as many, of which some may lie outside."""
 
     grid: Any = ArrayField(
         "double_vec",

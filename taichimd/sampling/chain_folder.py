@@ -134,13 +134,7 @@ class ChainFolder:
         )
 
     def write_report(self, reason: str, result: RunResult | None = None, chains: int = 1) -> dict[str, Any]:
-        """Write run.json.
-
-        Args:
-            reason: of the end.
-            result: of the run; None: not known yet.
-            chains: of the run.
-        """
+        """Write run.json, with the reason of the end and the result of a run of so many chains, if known."""
         chain, atoms = self.chain, self.own.atoms
         report: dict[str, Any] = {
             "exit_reason": reason,

@@ -17,19 +17,10 @@ def check_ensemble(
     *,
     moves_all: bool,
 ) -> None:
-    """Refuse what cannot be sampled.
+    """Raise an error for what cannot be sampled; pressure in GPa, None: the volume is constant.
 
-    Args:
-        forcefield: what acts.
-        atoms: the structure.
-        pressure: GPa; None: the volume is constant.
-        fixed: (n,) bool of the atoms that stay in place, or None.
-        moves_all: whether all atoms move in one trial.
-
-    Raises:
-        SettingsError: charges; a pressure without a volume, with fixed atoms, or with all pairs; moves of
-            single atoms between walls.
-        StructureError: atoms outside of the walls.
+    SettingsError: charges; a pressure without a volume, with fixed atoms, or with all pairs; moves of single
+    atoms between walls. StructureError: atoms outside of the walls.
     """
     forcefield.check_compiled("Monte Carlo")
     if forcefield.charged:

@@ -17,13 +17,7 @@ FRAMES_EVERY = 100
 
 
 def completed(settings: MCSettings, forcefield: ForceField, atoms: Atoms) -> tuple[MCSettings, list[str]]:
-    """Settings of a new chain in which nothing is left open, and what to tell the user about it.
-
-    Args:
-        settings: with their `sweeps`.
-        forcefield: what acts.
-        atoms: the structure.
-    """
+    """Settings of a new chain in which nothing is left open, and what to tell the user about it."""
     pressure = settings.pressure if settings.moves_volume else None
     moves, why_not_single = best_moves(forcefield, atoms, pressure)
     notes = []

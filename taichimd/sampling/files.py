@@ -15,12 +15,7 @@ COLUMNS = {
 
 
 class SweepTable(GrowingFile):
-    """Writes a row per report: thermo.csv of `taichimd mc`.
-
-    Args:
-        path: the table.
-        drop_from: continues with a table that is there: the sweep from which its rows are dropped.
-    """
+    """Writes a row per report: thermo.csv of `taichimd mc`; `drop_from`: a sweep, from which rows go."""
 
     def _make(self, simulation: SimulatedSystem) -> AppendedFile:
         since = self._drop_from

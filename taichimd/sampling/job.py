@@ -26,14 +26,7 @@ from taichimd.sampling.tempering import Chains
 
 
 def run_mc_job(job: MCJob, console: Console) -> int:
-    """Run a prepared job, write its files, show its progress.
-
-    Returns:
-        Exit code, as `taichimd.app.supervised.to_the_end`.
-
-    Raises:
-        TaichimdError: anything that stops the run.
-    """
+    """Run a prepared job, write its files, show its progress; the exit code is that of `to_the_end`."""
     with ExitStack() as stack:
         folders = []
         if len(job.chains) > 1 and job.chains[0].checkpoint is None:

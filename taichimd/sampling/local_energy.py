@@ -19,20 +19,11 @@ from taichimd.sampling.local_terms import OTHER_CELLS, THE_BATCH, Local
 
 
 def change_function(local: Local, n_kinds: int, real: Any, term: Any, layout: int, others: int) -> Any:
-    """Device function `(sums, i, lane, many, x, y, moving, g, k)`.
+    """Device function `(sums, i, lane, many, x, y, moving, g, k)`, of any term but one of all triples.
 
-    It adds the change of term k if atom i goes from x to y.
-
-    If `many` threads share the atom, it is the part of thread `lane`. What else moves is `moving`, the
-    `MoveBatch` or the `Colour` of a board: neighbours from its `first` to its `last` are left out.
-
-    Args:
-        local: the term; not one of all triples.
-        n_kinds: species.
-        real: type of positions.
-        term: of what is computed from distances.
-        layout: of rows.
-        others: `NOBODY`, `OTHER_CELLS` or `THE_BATCH`.
+    It adds the change of term k if atom i goes from x to y. If `many` threads share the atom, it is the part
+    of thread `lane`. What else moves is `moving`, the `MoveBatch` or the `Colour` of a board: neighbours from
+    its `first` to its `last` are left out; `others`: `NOBODY`, `OTHER_CELLS` or `THE_BATCH`.
     """
     of_pair = pair_change(local, n_kinds, term) if local.pair else None
     entry_of = entry_function(real, layout, others)
@@ -73,10 +64,7 @@ def change_function(local: Local, n_kinds: int, real: Any, term: Any, layout: in
 
 
 def entry_function(real: Any, layout: int, others: int) -> Any:
-    """Device function `(i, s, x, y, moving, g, k)`: entry s of atom i in a move from x to y.
-
-    Arguments are those of `change_function`.
-    """
+    """Device function `(i, s, x, y, moving, g, k)`: entry s of atom i in a move; as `change_function`."""
 
     @ti.func
     def entry_of(i, s, x, y, moving, g: ti.template(), k: ti.template()):
@@ -113,13 +101,7 @@ def limited_energy(local: Local) -> Any:
 
 
 def pair_change(local: Local, n_kinds: int, term: Any) -> Any:
-    """Device function `(sums, old, new, a, b, table)`: adds the change of one pair of kinds a, b.
-
-    Args:
-        local: a pair term.
-        n_kinds: species.
-        term: type of what is computed from distances.
-    """
+    """Device function `(sums, old, new, a, b, table)`: adds the change of one pair of kinds a, b."""
     read = reader(local.pair.columns, term)
 
     @computed_in(term)

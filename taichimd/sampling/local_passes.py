@@ -111,15 +111,7 @@ def _change_of_pair(energies: _Energies, n_kinds: int, term: Any, entry_of: Any)
 
 
 def embedded_change(of: Compiled, n_kinds: int, real: Any, term: Any, layout: int) -> Any:
-    """The function of `local_energy.change_function` for passes of which `Passes.local` is true.
-
-    Args:
-        of: the passes: a sum over neighbours, an energy of it, energies of pairs.
-        n_kinds: species.
-        real: type of positions.
-        term: of what is computed from distances.
-        layout: of rows.
-    """
+    """As `local_energy.change_function` for passes of which `Passes.local` is true."""
     energies, entry_of = _energies(of, term), entry_function(real, layout, OTHER_CELLS)
     read, add_pair = energies.read, _change_of_pair(energies, n_kinds, term, entry_of)
     change_of_one = _change_of_one(energies, n_kinds, term, layout)

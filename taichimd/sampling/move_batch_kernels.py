@@ -71,12 +71,7 @@ def entry_of(s, t, moved):
 
 @cache
 def move_batch_functions(function: TripletFunction, n_kinds: int) -> MoveBatchFunctions:
-    """Device functions of an energy of all triples.
-
-    Args:
-        function: the energy of a triple.
-        n_kinds: species.
-    """
+    """Device functions of an energy of all triples."""
 
     @ti.func
     def strength(i, j, k, g: ti.template(), term: ti.template()):

@@ -67,12 +67,7 @@ class MCJob:
 def prepare_mc(flags: Mapping[str, Any], *, trust: bool = False) -> MCJob:
     """Merge and check settings, read structure and potential; touches neither device nor output.
 
-    Args:
-        flags: what was given, by the names of options.
-        trust: whether Python code that only the checkpoints name may run (`taichimd.app.trust`).
-
-    Raises:
-        SettingsError, StructureError, CheckpointError, ParameterFileError: as messages say.
+    `trust`: whether Python code that only the checkpoints name may run (`taichimd.app.trust`).
     """
     told = MCSettings(**flags)
     if told.restart is None:

@@ -13,13 +13,7 @@ HEAD = f"{'sweep':>10} {'done':>5} {'left':>8} {'energy (eV)':>18} {'accepted':>
 
 
 class SweepProgress(LineDisplay, Observer):
-    """Shows sweeps, time left, energy and acceptance within `with`.
-
-    Args:
-        console: where to; decides between live and plain.
-        chain: which is shown; of several the first.
-        first, last: sweeps at which the run starts and ends.
-    """
+    """Shows sweeps, time left, energy and acceptance within `with`, of the first chain."""
 
     totals_only = True
 

@@ -37,11 +37,7 @@ class Proposals:
 
 @cache
 def proposals(real: Any) -> Proposals:
-    """The kernels of trials.
-
-    Args:
-        real: ti.f64 or ti.f32, of the atoms.
-    """
+    """The kernels of trials."""
     types = types_of(real)
     atoms_of = Atoms.only("n", "pos", "ident")
 

@@ -16,14 +16,7 @@ from taichimd.sampling.trials import Trials
 
 
 class InSequence:
-    """The arrays of sweeps.
-
-    Args:
-        device: the systems.
-        terms: of the energy.
-        n_kinds: species.
-        backend: "cuda" or "cpu".
-    """
+    """The arrays of sweeps."""
 
     def __init__(self, device: Device, terms: tuple[Local, ...], n_kinds: int, backend: str) -> None:
         state = device.state
@@ -57,11 +50,7 @@ class InSequence:
         self._blocks = blocks_for(systems * max(wide, large))
 
     def sweep(self, rows: Any, tables: Any, trials: Trials, sweep: int) -> list[tuple[float | None, int]]:
-        """A trial move of each free atom.
-
-        Returns:
-            Of each system the change of the energy, eV, None if only an evaluation tells; and accepted moves.
-        """
+        """A trial move of each free atom: changes of energies, eV, or None if not told; accepted moves."""
         device, state = self._device, self._device.state
         with literals(state.real), grid(self._blocks):
             self._begin(state, self._order, self._placed, self._tally, self._share)

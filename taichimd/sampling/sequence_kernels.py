@@ -74,15 +74,7 @@ class _Given(View):
 def sequence_kernels(
     terms: tuple[Local, ...], n_kinds: int, real: Any, term: Any, backend: str
 ) -> tuple[Any, Any]:
-    """Kernels that put atoms in order, and that move some, one after the other.
-
-    Args:
-        terms: of the energy; one or more of all triples.
-        n_kinds: species.
-        real: type of positions.
-        term: of what is computed from distances.
-        backend: "cuda" or "cpu".
-    """
+    """Kernels that put atoms in order, and that move some, one after the other."""
     types, layout, number = types_of(real, term), row_layout(backend), len(terms)
     many = WARP if backend == "cuda" and WARPS else 1
     tallies = tally_functions(backend == "cuda" and WARPS)
@@ -229,10 +221,7 @@ def sequence_kernels(
 
     @ti.func
     def decide(lane, batch, following, g: ti.template(), trials: ti.template()):
-        """All moves of a batch, one after the other.
-
-        Keeps what its atoms give to triples of the next batch.
-        """
+        """All moves of a batch, one after the other; keeps what its atoms give to the next batch."""
         system, first, size, moved = batch.system, batch.first, batch.last - batch.first, 0
         own, own_chance = 0, ti.cast(0.0, ti.f64)
         if ti.static(many > 1):

@@ -26,17 +26,7 @@ class _Given(View):
 
 @cache
 def single_moves(terms: tuple[Local, ...], n_kinds: int, real: Any, term: Any, backend: str) -> Kernel:
-    """Kernel: a trial move of each atom in the cells of one colour.
-
-    A thread, a warp, or a block has a cell at a time.
-
-    Args:
-        terms: of the energy.
-        n_kinds: species.
-        real: type of positions.
-        term: of what is computed from distances.
-        backend: "cuda" or "cpu".
-    """
+    """Kernel: a trial move of each atom in the cells of one colour, one a thread, a warp, or a block."""
     layout, number = row_layout(backend), len(terms)
     shared, many = in_blocks(terms, backend), threads_of_cell(terms, backend)
     changes = []
@@ -58,10 +48,7 @@ def single_moves(terms: tuple[Local, ...], n_kinds: int, real: Any, term: Any, b
 
     @ti.func
     def change_of(i, group, lane, turn, x, y, colour, g: ti.template()):
-        """Return the change of the energy by a move from x to y, and how many terms took turns.
-
-        All threads that share the move have the result.
-        """
+        """The change of the energy by a move from x to y, in all threads, and how many terms took turns."""
         sums, turns = empty_sums(1), turn
         for k in ti.static(range(number)):
             if ti.static(shared and triples[k]):

@@ -23,14 +23,7 @@ from taichimd.system.frame import Frame
 
 
 class SingleMoves:
-    """Sweeps of single moves.
-
-    Args:
-        device: the systems.
-        bounds: terms with their parameters. terms: how their energy changes.
-        cutoff: range of the energy, angstrom.
-        backend: "cuda" or "cpu".
-    """
+    """Sweeps of single moves."""
 
     def __init__(
         self, device: Device, bounds: tuple[Bound, ...], terms: tuple[Local, ...], cutoff: float, backend: str
@@ -56,18 +49,10 @@ class SingleMoves:
         most: float,
         sweep: int,
     ) -> Sequence[tuple[float | None, int]]:
-        """A trial move of each free atom.
+        """A trial move of each free atom: changes of energies, eV, or None if not told; accepted moves.
 
-        Args:
-            frames: the lattice of each system.
-            uniform: 11 random numbers of each: shifts of the board, and the order of its colours.
-            trials: what the moves are.
-            most: the largest displacement of all, angstrom.
-            sweep: number of the sweep.
-
-        Returns:
-            Of each system the change of the energy, eV, None where only a full evaluation tells; and accepted
-            moves.
+        11 random numbers of each system: shifts of the board, and the order of its colours. `most`: the
+        largest displacement of all, angstrom.
         """
         device, lists = self._device, self._device.lists
         device.fit_lists(sqrt(3.0) * most)
@@ -109,10 +94,7 @@ class SingleMoves:
 def singles_for(
     device: Device, forcefield: ForceField, species: Collection[str], backend: str
 ) -> SingleMoves | None:
-    """What moves single atoms of some species.
-
-    None if a term does not say how its energy changes with one atom.
-    """
+    """What moves single atoms; None if a term does not say how its energy changes with one atom."""
     bounds = forcefield.bind(sorted(species))
     terms = locals_of(bounds)
     if terms is None or forcefield.enumeration == ALL_PAIRS:

@@ -61,12 +61,7 @@ class ChainGroup:
         self._tell("firsts", state.firsts)
 
     def advance(self, chains: Sequence[Metropolis], sweeps: int) -> None:
-        """So many sweeps of all chains; after an error several are where they were, all at one sweep.
-
-        Args:
-            chains: of the systems, at the same sweep. Each has the bits that it has in a group of one.
-            sweeps: how many.
-        """
+        """So many sweeps of all chains; after an error several are where they were, all at one sweep."""
         if any(one.known is None for one in chains):
             for one, energy in zip(chains, self.systems.energies(), strict=True):
                 one.known = one.known or energy
@@ -210,13 +205,7 @@ class ChainGroup:
     def _trial_energies(
         self, out: Collection[int], known: Sequence[float | None], cells: dict[int, Array]
     ) -> list[Energy]:
-        """Return energies of trial configurations; infinity if one is out, or has atoms on top of each other.
-
-        Args:
-            out: numbers of systems whose energy is not needed.
-            known: homogeneous parts, as for `energies_of`.
-            cells: before the trial, if it changes them.
-        """
+        """Energies of trial configurations; infinity if one is out, or has atoms on top of each other."""
         systems, failed = self.systems, set(out)
         lists = systems.device.lists
         found: list[Energy] = [(np.inf, None)] * len(known)

@@ -58,11 +58,7 @@ class TallyFunctions:
 
 @cache
 def tally_functions(warps: bool) -> TallyFunctions:
-    """Device functions of a tally.
-
-    Args:
-        warps: whether the threads of a warp work together; else one decides.
-    """
+    """Device functions of a tally; `warps`: the threads of a warp work together, else one decides."""
     many = WARP if warps else 1
 
     @in_double
@@ -100,10 +96,7 @@ def tally_functions(warps: bool) -> TallyFunctions:
 
     @in_double
     def found(high, low, lane, s, moved, kept, tally: ti.template()):
-        """The change by move s, and how often a sum is above and below, in the first lane.
-
-        `high` and `low` are what a lane adds.
-        """
+        """The change by move s, and how often a sum is above and below, in the first lane."""
         coarse, fine, up, down = within_range(high, low)
         above, below = ti.cast(coarse * 2.0**BITS, ti.i64), ti.cast(fine * 2.0 ** (2 * BITS), ti.i64)
         # Without a branch, all sums are asked for at once; those of atoms that the batch has not are 0.

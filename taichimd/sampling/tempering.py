@@ -112,8 +112,7 @@ def are_sharing(chains: Sequence[MonteCarlo]) -> bool:
 def share(chains: Sequence[MonteCarlo]) -> None:
     """Put the systems of chains that can share it on one device, where they are one group.
 
-    Raises:
-        CapacityError: they do not fit; then nothing has changed.
+    CapacityError: they do not fit; then nothing has changed.
     """
     first = chains[0]
     batch = Batch(

@@ -42,10 +42,7 @@ class CellArrays(Bundle):
 
 
 def taken_cells(batch: bool, *names: str, deforms: bool = False) -> Selection:
-    """Return the arrays of `CellArrays` that a kernel takes: some, or all.
-
-    `system` belongs to a batch, `gradient` to a deformation.
-    """
+    """The arrays of `CellArrays` that a kernel takes: `system` of a batch, `gradient` of a deformation."""
     of_all = [name for name in CellArrays.fields if name not in ("system", "gradient")]
     more = ["gradient"] * (deforms and not names) + ["system"] * batch
     return CellArrays.only(*(names or of_all), *more)
@@ -103,32 +100,20 @@ class Cells:
         return self.read("vectors")[number].copy()
 
     def frame(self, number: int) -> Frame:
-        """The lattice of the present cell of a system.
-
-        Raises:
-            StructureError: it has no volume along the periodic directions.
-        """
+        """The lattice of the present cell of a system; a StructureError if it has no volume."""
         if number not in self._frames:
             self._frames[number] = make_frame(self.vectors(number), self._pbc[number])
         return self._frames[number]
 
     @property
     def frames(self) -> tuple[Frame, ...]:
-        """The lattices of all present cells; the same object until a cell changes.
-
-        Raises:
-            StructureError: as of `frame`.
-        """
+        """The lattices of all present cells; the same object until a cell changes."""
         if self._all_frames is None:
             self._all_frames = tuple(self.frame(number) for number in range(len(self._pbc)))
         return self._all_frames
 
     def set(self, vectors: Mapping[int, NDArray[np.float64]]) -> None:
-        """Take other vectors (3, 3), angstrom, of some systems; the caller sees to the lists.
-
-        Raises:
-            StructureError: they have no volume along the periodic directions; then nothing changes.
-        """
+        """Take other vectors (3, 3), angstrom, of some systems; the caller sees to the lists."""
         frames = {number: make_frame(own, self._pbc[number]) for number, own in vectors.items()}
         of_all = self.read("vectors").copy()
         for number, own in vectors.items():

@@ -33,15 +33,7 @@ def require_atoms(atoms: object) -> None:
 
 
 def check_occupancies(atoms: Atoms, where: str) -> None:
-    """Refuse atoms that share a site or are only a part of one, as ASE's readers leave them.
-
-    Args:
-        atoms: with `info["occupancy"]` of ASE's CIF reader, or an array of occupancies.
-        where: of them, for the error.
-
-    Raises:
-        StructureError: a site that is not one whole atom.
-    """
+    """Raise a StructureError for atoms that share a site or are a part of one, as ASE reads them."""
     sites = atoms.info.get("occupancy")
     for site, kinds in sites.items() if isinstance(sites, dict) else []:
         whole = (
@@ -178,11 +170,7 @@ def check_neighbours(cutoff: float, many_body: bool, frame: Frame, positions: Ar
 
 
 def check_all_pairs_of(moves_cell: bool, driving_forces: Any) -> None:
-    """Refuse what needs neighbour lists where all pairs are visited.
-
-    Raises:
-        SettingsError: a barostat or a driving force.
-    """
+    """Raise a SettingsError for a barostat or a driving force where all pairs are visited."""
     if moves_cell or driving_forces is not None:
         what = "barostat" if moves_cell else "driving force"
         raise SettingsError(

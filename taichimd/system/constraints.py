@@ -20,18 +20,11 @@ _KEPT = {"molecular dynamics": "FixAtoms, FixCartesian, and FixScaled along x, y
 
 
 def constrained(atoms: Atoms, what: str = "molecular dynamics") -> Mask:
-    """Along which directions atoms are held.
+    """(n,) which atoms are fixed; or (n, 3), if some are held along some of x, y and z.
 
-    Args:
-        atoms: every `FixAtoms`, `FixCartesian` and `FixScaled` of it counts. ASE makes these of selective
-            dynamics (POSCAR) and of the column `move_mask` (extxyz).
-        what: is to be done, for the message.
-
-    Returns:
-        (n,) True where an atom is fixed; (n, 3) if some atoms are held along some of x, y and z.
-
-    Raises:
-        SettingsError: another constraint, or fractions of the cell whose directions are not x, y or z.
+    Every `FixAtoms`, `FixCartesian` and `FixScaled` counts. ASE makes these of selective dynamics (POSCAR)
+    and of the column `move_mask` (extxyz). SettingsError: another constraint, or fractions of the cell whose
+    directions are not x, y or z.
     """
     held = np.zeros((len(atoms), 3), bool)
     if not atoms.constraints:
@@ -63,18 +56,7 @@ def _cartesian(atoms: Atoms, constraint: "FixScaled", what: str) -> Mask:
 
 
 def fixed_atoms(atoms: Atoms, what: str = "molecular dynamics") -> NDArray[np.bool_]:
-    """Which atoms are fixed; constraints that hold anything else are refused.
-
-    Args:
-        atoms: as of `constrained`.
-        what: is to be done, for the message.
-
-    Returns:
-        (n,) True where an atom is fixed.
-
-    Raises:
-        SettingsError: another constraint, or one that holds some directions of an atom.
-    """
+    """(n,) which atoms are fixed; constraints that hold anything else are refused."""
     held = constrained(atoms, what)
     if held.ndim == 2:
         partly = np.flatnonzero(held.any(axis=1) & ~held.all(axis=1))
@@ -97,13 +79,9 @@ def directions(held: Mask | None, n: int) -> Mask:
 
 
 def free_directions(held: Mask, moves_centre: bool = False) -> int:
-    """Degrees of freedom of atoms of which some are held.
+    """Degrees of freedom of atoms of which some are held, (n,) or (n, 3).
 
     Along a direction in which nothing is held, the centre of mass rests, unless noise moves it.
-
-    Args:
-        held: (n,) or (n, 3), as of `constrained`.
-        moves_centre: whether noise moves the centre of mass.
     """
     free = ~directions(held, len(held))
     at_rest = free.all(axis=0) & (not moves_centre) & (len(held) > 1)
@@ -111,12 +89,7 @@ def free_directions(held: Mask, moves_centre: bool = False) -> int:
 
 
 def check_fixed(fixed: Any, n: int) -> Mask | None:
-    """The mask of atoms that are held, (n,) or (n, 3) bool, or None if none is.
-
-    Raises:
-        SettingsError: it is no mask of n atoms.
-        StructureError: no atom is left that moves.
-    """
+    """The mask of atoms that are held, (n,) or (n, 3) bool, or None if none is."""
     if fixed is None:
         return None
     mask = np.asarray(fixed)
@@ -170,11 +143,7 @@ def binding(atoms: Atoms) -> list[Any]:
 
 
 def moving_fixed(atoms: Atoms) -> list[str]:
-    """A remark if fixed atoms have velocities, which are not used.
-
-    Raises:
-        SettingsError: as `constrained`.
-    """
+    """A remark if fixed atoms have velocities, which are not used."""
     # Momenta as they stand in the file: velocities need masses.
     held = directions(constrained(atoms), len(atoms))
     moving = np.count_nonzero((held & (atoms.get_momenta() != 0.0)).any(axis=1))
@@ -182,12 +151,7 @@ def moving_fixed(atoms: Atoms) -> list[str]:
 
 
 def fix(atoms: Atoms, held: Mask | None) -> None:
-    """Give atoms the constraints of a mask: `FixAtoms`, and `FixCartesian` for directions.
-
-    Args:
-        atoms: to change.
-        held: (n,) or (n, 3), as of `constrained`; None: nothing is held.
-    """
+    """Give atoms the constraints of a mask: `FixAtoms`, and `FixCartesian` for directions."""
     if held is None or not held.any():
         atoms.set_constraint(None)
         return

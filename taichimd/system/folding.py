@@ -41,12 +41,7 @@ def next_look(step: int) -> int:
 
 
 def folded(x: Array, frame: Frame) -> tuple[Array, NDArray[np.int64]] | None:
-    """Positions (n, 3) angstrom with far atoms folded into the cell, and their turns; None if no atom is far.
-
-    Args:
-        x: (n, 3) angstrom.
-        frame: the lattice.
-    """
+    """Positions (n, 3) angstrom, far atoms folded into the cell, and their turns; None if none is far."""
     # Term by term: a product by BLAS has other last bits on each processor.
     of_unit = inverse(frame.vectors)
     fractional = x[:, :1] * of_unit[0] + x[:, 1:2] * of_unit[1] + x[:, 2:] * of_unit[2]

@@ -30,11 +30,7 @@ class Frame:
 
 
 def make_frame(cell: NDArray[np.float64], pbc: NDArray[np.bool_]) -> Frame:
-    """Complete the periodic vectors of `cell` (3, 3) to a basis.
-
-    Raises:
-        StructureError: the periodic vectors span no volume (zero, parallel or not finite).
-    """
+    """Complete the periodic vectors of `cell` (3, 3) to a basis; a StructureError if they span no volume."""
     cell = np.asarray(cell, float)
     pbc = np.asarray(pbc, bool)
     rows = cell[pbc]

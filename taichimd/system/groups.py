@@ -149,12 +149,7 @@ class Groups(Mapping[str, Numbers]):
         return len(self._numbers)
 
     def _mask(self, name: str) -> Mask:
-        """The mask of a group by its name.
-
-        Raises:
-            KeyError: there is none.
-            SettingsError: groups that are made of each other.
-        """
+        """The mask of a group by its name, or a KeyError."""
         if name not in self._masks:
             self._masks[name] = None
             self._masks[name] = Group(self._given[name]).mask(self._asked)
@@ -171,15 +166,7 @@ class Groups(Mapping[str, Numbers]):
         return _not_empty(mask, f"group {name}", self._given[name])
 
     def atoms_of(self, on: Any, called: str) -> Numbers:
-        """The atoms of a group: its name, or anything that a `Group` may be.
-
-        Args:
-            on: the name of a group, a selection, a mask, or numbers.
-            called: what it is, for errors.
-
-        Raises:
-            SettingsError: an unknown name, a selection that cannot be read, no atoms.
-        """
+        """The atoms of a group: its name, or anything that a `Group` may be; `called`: in errors."""
         if isinstance(on, str) and on in self._numbers:
             return self._numbers[on]
         if isinstance(on, str) and on.isidentifier() and on not in (*BUILT_IN, *KEYWORDS):

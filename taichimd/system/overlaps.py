@@ -125,15 +125,7 @@ def with_images(atoms: Atoms, reach: float) -> tuple[NDArray[np.float64], NDArra
 
 
 def notes_on_overlap(atoms: Atoms, refuse: bool = False) -> list[str]:
-    """That two atoms are too close to be meant, if they are.
-
-    Args:
-        atoms: the structure.
-        refuse: whether two atoms at one place are an error.
-
-    Raises:
-        StructureError: two atoms are at one place; it names both.
-    """
+    """That two atoms are too close to be meant, if they are; at one place an error with `refuse`."""
     found = closest(atoms)
     if found is None:
         return []

@@ -181,12 +181,7 @@ class State:
         return int(np.searchsorted(self.firsts, atom, side="right")) - 1
 
     def carry(self, name: str, *, shown: bool = True) -> Any:
-        """An array of one number for each atom, in spatial order, that a sort carries along; 0 at first.
-
-        Args:
-            name: in checkpoints.
-            shown: whether frames have it, too.
-        """
+        """An array of one number for each atom that a sort carries along, 0 at first; `shown`: in frames."""
         if not shown:
             self._hidden.add(name)
         if name not in self._carried:
@@ -214,11 +209,7 @@ class State:
         }
 
     def set_carried(self, values: dict[str, NDArray[np.float64]]) -> None:
-        """Set them from (n,) values in the user's order.
-
-        Raises:
-            SettingsError: other names than those of `carry`, or another length.
-        """
+        """Set them from (n,) values in the user's order."""
         if values.keys() != self._carried.keys():
             raise SettingsError(
                 f"states of atoms: {', '.join(sorted(values)) or 'none'}; the force field keeps "

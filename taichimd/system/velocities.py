@@ -28,9 +28,6 @@ def temperature(atoms: Atoms) -> float:
 
     Fixed atoms do not count, whatever velocity they have been given; 0 if all are fixed. ASE's
     `get_temperature` counts 3N without them.
-
-    Raises:
-        SettingsError: constraints other than fixed atoms.
     """
     fixed = constrained(atoms)
     if fixed.ndim == 2:
@@ -104,13 +101,7 @@ def maxwell_boltzmann(
 
 
 def set_temperature(atoms: Atoms, temperature: float, seed: int) -> None:
-    """Give atoms velocities from `maxwell_boltzmann`.
-
-    Raises:
-        SettingsError: a temperature (K) that is negative or not a number, a negative seed, constraints other
-            than fixed atoms.
-        StructureError: all atoms are fixed.
-    """
+    """Give atoms velocities from `maxwell_boltzmann` of a temperature, K."""
     if not (is_number(temperature) and temperature >= 0.0):
         raise SettingsError(f"temperature is {temperature} K, expected a number that is not negative")
     fixed = constrained(atoms)

@@ -75,11 +75,7 @@ class Where:
     evaluate: Evaluate
 
     def mask(self, asked: Asked) -> Mask:
-        """(n,) True where an atom is meant; it may be empty.
-
-        Raises:
-            SettingsError: an unknown group or array, a coordinate that the structure does not have.
-        """
+        """(n,) True where an atom is meant; it may be empty."""
         try:
             return self.evaluate(asked)
         except SettingsError as error:
@@ -87,11 +83,7 @@ class Where:
 
 
 def read_where(text: str) -> Where:
-    """Read a text of the selection language; it needs no structure.
-
-    Raises:
-        SettingsError: it cannot be read, with the place.
-    """
+    """Read a text of the selection language; it needs no structure. SettingsError: with the place."""
     return Where(text, _Reader(text).all())
 
 

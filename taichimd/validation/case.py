@@ -90,11 +90,7 @@ class Case:
         return self.moving.positions.copy(), self.moving.get_velocities()
 
     def engine(self, **options: Any) -> Engine:
-        """An engine at the start of the runs.
-
-        Raises:
-            SettingsError: a force field that nothing keeps from collapsing.
-        """
+        """An engine at the start of the runs."""
         self.forcefield.check_bounded()
         engine = Engine(self.moving, self.forcefield, **options)
         engine.set_state(velocities=self.start[1])

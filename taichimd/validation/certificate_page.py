@@ -28,12 +28,7 @@ EXPLAINED = (
 
 
 def certificate_page(certificates: Sequence[Certificate], record: Mapping[str, Any]) -> str:
-    """The whole page.
-
-    Args:
-        certificates: one for each force field.
-        record: `circumstances` and the command of the validation.
-    """
+    """The whole page, one certificate for each force field; `record`: `circumstances` and the command."""
     names = ", ".join(one.name for one in certificates)
     title = f"Validation of {names if len(certificates) <= 3 else f'{len(certificates)} potentials'}"
     parts: list[Any] = [paragraph(EXPLAINED)]

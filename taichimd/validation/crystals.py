@@ -25,11 +25,7 @@ that were not fitted to water compress it to twice its density.
 
 
 def species_of(forcefield: ForceField, elements: Sequence[str] | None) -> list[str]:
-    """Elements of a structure that fits: those given, else those of the force field, else argon.
-
-    Raises:
-        SettingsError: labels that are not chemical symbols.
-    """
+    """Elements of a structure that fits: those given, else those of the force field, else argon."""
     if elements:
         return list(elements)
     known = list(forcefield.elements or ["Ar"])
@@ -45,9 +41,6 @@ def crystal_for(forcefield: ForceField, elements: Sequence[str] | None, atoms: i
 
     A crystal of `taichimd build` if one has exactly these elements; molecules for a ReaxFF with hydrogen and
     oxygen; else the crystal of an element.
-
-    Raises:
-        SettingsError: no crystal of these elements is known.
     """
     species = species_of(forcefield, elements)
     if forcefield.charged and {"H", "O"} <= set(species) and "Si" not in species:
@@ -95,13 +88,8 @@ def molecules(name: str, atoms: int, seed: int = 1) -> Atoms:
 def shaken(atoms: Atoms, cutoffs: Sequence[float], margin: float, seed: int) -> Atoms:
     """The structure with every coordinate displaced by about 2% of a bond.
 
-    No pair is so near a cutoff that a finite difference would straddle it, if that can be had.
-
-    Args:
-        atoms: left as they are.
-        cutoffs: angstrom; infinite ones do not count.
-        margin: angstrom.
-        seed: of the displacements.
+    No pair is so near a cutoff (by `margin`, angstrom) that a finite difference would straddle it, if that
+    can be had.
     """
     from ase.neighborlist import neighbor_list
 

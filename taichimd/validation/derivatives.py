@@ -24,17 +24,11 @@ VIRIAL = Measure("virial", "Is the virial minus the derivative of the energy wit
 
 
 def slope(function: Callable[[float], float], h: float, at_zero: float, scale: float) -> float:
-    """Derivative at 0 by five-point central differences, with an error of h^4.
+    """Derivative at 0 by five-point central differences, with an error of h^4, relative to `scale`.
 
-    The energy of ReaxFF jumps at thresholds of bond orders. A jump among the five points changes their
-    fourth difference, which is of order h^4 for a smooth energy. Such points are taken again with a fourth of
-    the step. The derivative that is tested does not enter this choice.
-
-    Args:
-        function: energy (eV) of a displacement or a strain.
-        h: step of the displacement (angstrom) or strain.
-        at_zero: energy at 0, eV.
-        scale: largest component of the derivative, eV/angstrom or eV; errors are relative to it.
+    The energy of ReaxFF jumps at thresholds of bond orders. A jump among the five points changes their fourth
+    difference, which is of order h^4 for a smooth energy. Such points are taken again with a fourth of the
+    step. The derivative that is tested does not enter this choice.
     """
     for _ in range(SHORTER):
         values = [function(k * h) for k in (-2, -1, 1, 2)]
@@ -48,17 +42,7 @@ def slope(function: Callable[[float], float], h: float, at_zero: float, scale: f
 
 
 def force_error(forcefield: ForceField, atoms: Atoms, moved: int, seed: int = 0) -> Found:
-    """Largest |F + dE/dx| over the largest force.
-
-    Args:
-        forcefield: any.
-        atoms: a structure without symmetry.
-        moved: number of atoms whose three components are compared.
-        seed: of the choice of these atoms.
-
-    Returns:
-        The ratio; data has the components, (moved, 3) each.
-    """
+    """Largest |F + dE/dx| over the largest force, of `moved` atoms; data has components, (moved, 3)."""
     engine = Engine(atoms, forcefield)
     start = engine.evaluate()
     exact, x = start.forces, atoms.positions
@@ -100,12 +84,7 @@ def _along(engine: Engine, x: Array, forces: Array, start: float, seed: int) -> 
 
 
 def virial_error(forcefield: ForceField, atoms: Atoms) -> Found:
-    """Largest |W + dE/dstrain| over the largest component, of strains along periodic directions.
-
-    Args:
-        forcefield: any that has a virial.
-        atoms: periodic in three directions, or a cluster.
-    """
+    """Largest |W + dE/dstrain| over the largest component, of strains along periodic directions."""
     engine = Engine(atoms, forcefield)
     start = engine.evaluate()
     total = start.virials.sum(axis=0)

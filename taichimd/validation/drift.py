@@ -50,18 +50,10 @@ def times_of(samples: int, every: int, timestep: float) -> Array:
 
 
 def reduce_energies(times: Array, energies: Array, n_blocks: int = 20) -> dict[str, float]:
-    """Slope and scatter of an energy series.
+    """Slope and error (eV/atom/ns), rms about the line, largest |E - E0| (eV/atom), length (ns) of a series.
 
     Samples of neighbouring steps are correlated, so the slope's error comes from a straight line through the
     means of 20 blocks, whose residuals are nearly independent.
-
-    Args:
-        times: (n,) ns.
-        energies: (n,) eV per atom.
-        n_blocks: blocks for the error of the slope.
-
-    Returns:
-        slope and its error (eV/atom/ns), rms about the line and largest |E - E0| (eV/atom), length (ns).
     """
     slope, intercept = np.polyfit(times, energies - energies[0], 1)
     residual = energies - energies[0] - (slope * times + intercept)
@@ -127,13 +119,7 @@ def _exceeds(found: Found | NotRun, measure: Measure) -> bool:
 
 
 def _drift(case: Case, division: int, beside: bool = True) -> Findings:
-    """The measures in a run whose time step is a part of that of the force field, over the same time.
-
-    Args:
-        case: what runs.
-        division: of the time step.
-        beside: whether LAMMPS runs, too.
-    """
+    """The measures in a run with a part of the force field's time step; `beside`: LAMMPS, too."""
     level, timestep = case.level, case.timestep / division
     every = level.every * division
     engine = case.engine()

@@ -25,15 +25,7 @@ IDENTITY = Measure("heat-current", "Is the heat current the time derivative of Î
 
 
 def warmed(ball: Atoms, size: float, cutoffs: Sequence[float], temperature: float, seed: int) -> Atoms:
-    """A cluster with displaced atoms and velocities, no pair about to cross a cutoff.
-
-    Args:
-        ball: the cluster at rest.
-        size: standard deviation of the displacements, angstrom.
-        cutoffs: angstrom.
-        temperature: K.
-        seed: of displacements and velocities, or their generator's.
-    """
+    """A cluster with displaced atoms (by `size`, angstrom), velocities, and no pair near a cutoff."""
     rng = np.random.default_rng(seed)
     still, ends = ball.positions.copy(), np.array([one for one in cutoffs if np.isfinite(one)])
     found = ball.copy()

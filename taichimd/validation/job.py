@@ -58,12 +58,8 @@ def all_shipped() -> list[str]:
 def run_validation(job: ValidationJob, console: Console) -> tuple[int, dict[str, Any]]:
     """Run it; print a table for each force field and write the files, also after each of several.
 
-    Returns:
-        Exit code, 1 if a check failed or none passed; and what `REPORT` holds.
-
-    Raises:
-        OutputError: files of an earlier validation are in the way, or nothing can be written.
-        TaichimdError: of a single force field, what `validate` raises; of several, such an error is a row.
+    Exit code, 1 if a check failed or none passed; and what `REPORT` holds. An error of one of several is a
+    row.
     """
     if not job.overwrite and (there := [f for f in (REPORT, PAGE) if (job.folder / f).exists()]):
         raise OutputError(

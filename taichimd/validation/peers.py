@@ -26,11 +26,7 @@ TRAJECTORY = Measure(
 
 
 def require_lammps() -> None:
-    """Raise if LAMMPS cannot be used here.
-
-    Raises:
-        BackendError: why.
-    """
+    """Raise a BackendError if LAMMPS cannot be used here."""
     if reason := lammps_reason():
         raise BackendError(f"LAMMPS is not there: {reason}")
 
@@ -98,11 +94,7 @@ def trajectory(case: Case) -> Findings:
 
 
 def lammps_series(case: Case, begin: Atoms, steps: int, every: int, timestep: float) -> Array:
-    """LAMMPS's total energies (eV) from a state on; the time step is in ASE's unit.
-
-    Raises:
-        BackendError, PropertyError: LAMMPS is not there, or has no such style.
-    """
+    """LAMMPS's total energies (eV) from a state on; the time step is in ASE's unit."""
     require_lammps()
     if (file := reaxff_file(case.forcefield)) is not None:
         from taichimd.lammps.reaxff import lammps_reaxff_nve

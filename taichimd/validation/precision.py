@@ -21,17 +21,10 @@ FLOAT32 = Measure(
 
 
 def force_errors(atoms: Atoms, forcefield: ForceField, precision: str, exact: Any = None) -> dict[str, float]:
-    """Differences from float64 of one structure.
+    """Differences from float64 of one structure, in mixed or float32.
 
-    Args:
-        atoms: the structure.
-        forcefield: any without charges.
-        precision: mixed or float32.
-        exact: the evaluation in float64, if it is known.
-
-    Returns:
-        rms and largest difference of forces over the rms force, relative difference of the energy, and the
-        largest component of the net force (eV/angstrom).
+    rms and largest difference of forces over the rms force, relative difference of the energy, and the
+    largest component of the net force (eV/angstrom).
     """
     exact = exact or Engine(atoms, forcefield).evaluate()
     rms = float(np.sqrt((exact.forces**2).mean()))

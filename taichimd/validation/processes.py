@@ -56,18 +56,7 @@ def child(folder: str) -> None:
 
 
 def run_elsewhere(case: Case, last: int, backend: str, environment: Mapping[str, str]) -> tuple[Array, Array]:
-    """Snapshots of the run in another process.
-
-    Args:
-        case: whose start and force field.
-        last: number of steps.
-        backend: cuda or cpu.
-        environment: variables of the process besides those of this one.
-
-    Raises:
-        SettingsError: a force field that cannot be pickled.
-        BackendError: the process failed; the message is the end of what it printed.
-    """
+    """Snapshots of the run in another process with more variables of the environment."""
     case.forcefield.check_bounded()
     with tempfile.TemporaryDirectory(prefix="taichimd-validate-") as folder:
         try:

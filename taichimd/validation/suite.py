@@ -219,13 +219,7 @@ def case_of(
     temperature: float | None = None,
     seed: int = 1,
 ) -> Case:
-    """The force field on the structure, or on a relaxed crystal; arguments as of `validate`.
-
-    Raises:
-        SettingsError: no crystal is known.
-        MissingParameterError: elements of the structure without parameters.
-        StructureError: a structure that cannot be evaluated.
-    """
+    """The force field on the structure, or on a relaxed crystal; arguments as of `validate`."""
     if atoms is not None:
         Engine(atoms, forcefield)  # what is wrong with the structure is said at once
         return Case(

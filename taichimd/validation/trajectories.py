@@ -24,15 +24,10 @@ def snapshots(engine: Any, steps: Sequence[int], timestep: float) -> tuple[Array
 
 
 def separation(a: tuple[Array, Array], b: tuple[Array, Array]) -> dict[str, list[Any]]:
-    """How far two trajectories are apart at each snapshot.
+    """How far two trajectories (positions, velocities) are apart at each snapshot.
 
-    Args:
-        a: positions and velocities, as of `snapshots`.
-        b: likewise.
-
-    Returns:
-        `max_dx` (angstrom) and `max_dv` (ASE's unit), `differing_numbers` that are not identical, and
-        `differing_bits` in these.
+    `max_dx` (angstrom) and `max_dv` (ASE's unit), `differing_numbers` that are not identical, and
+    `differing_bits` in these.
     """
     numbers, bits = zip(
         *(differing_bits(np.stack([p, q]), np.stack([r, s])) for p, q, r, s in zip(*a, *b, strict=True)),

@@ -45,12 +45,8 @@ def work(case: Case) -> Findings:
 def errors_along(engine: Engine, x: Array, atom: int, direction: Array, points: int) -> tuple[Array, Array]:
     """Places on the path of an atom (angstrom) and |E - E0 + work of the force| there (eV).
 
-    Args:
-        engine: evaluates.
-        x: (n, 3) positions, angstrom; the path goes through that of the atom.
-        atom: its number.
-        direction: (3,) a unit vector.
-        points: evaluations, an odd number; every other one is a place of the result.
+    The path goes through (n, 3) positions along a unit vector; every other one of an odd number of points is
+    a place.
     """
     way = np.linspace(-0.5 * LENGTH, 0.5 * LENGTH, points)
     energies, along = [], []

@@ -45,7 +45,7 @@ class Joint(ABC):
     """A sampler of one system, which samples together with those of other systems."""
 
     def sample(self, state: "State", energies: Any, virials: Any, centre: Any = None) -> None:
-        """Add one sample of a system, as `Engine.observe` lends it; velocities relative to the centre."""
+        """Add a sample of a system as `Engine.observe` lends it; velocities relative to a given centre."""
         from taichimd.program.totals import LABORATORY
 
         sample = Sample(Lent(state, energies, virials), [0], [centre or LABORATORY])

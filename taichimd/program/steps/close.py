@@ -12,15 +12,7 @@ from taichimd.system.cell import ONLY
 
 
 def close_function(coupling: Coupling, thermostat: Any, box: Any, flags: Any, drift: Any) -> Any:
-    """Device function `close`, which holds a serial part and parallel loops of its own.
-
-    Args:
-        coupling: what acts on atoms and cell besides forces.
-        thermostat: its functions.
-        box: functions of the cell.
-        flags: functions of the control array (`flags.pass_functions`).
-        drift: moves an atom.
-    """
+    """Device function `close`, which holds a serial part and parallel loops of its own."""
     cell, systems_of = coupling.moves_cell, thermostat.systems_of
 
     @ti.func

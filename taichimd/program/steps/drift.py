@@ -15,14 +15,7 @@ def drift_function(
 ) -> Any:
     """Device function that moves an atom.
 
-    Args:
-        coupling: what acts on atoms and cell besides forces.
-        thermostat: its functions.
-        box: functions of the cell.
-        near_list: whether force loops read a near list.
-        note: function that notes atoms which have gone far, where a list serves until it lacks a pair; or
-            None.
-        drives: their functions, or None.
+    `note`: function that notes atoms which have gone far, where a list serves until it lacks a pair; or None.
     """
     refreshed = refreshed_function(coupling, thermostat)
     outdated = Control.stale if near_list else Control.rebuild

@@ -40,15 +40,7 @@ class CallFunctions:
 def pass_functions(
     coupling: Coupling, thermostat: Any, box: Any, near_list: bool, unroll: int
 ) -> CallFunctions:
-    """The functions of a call.
-
-    Args:
-        coupling: what acts on atoms and cell besides forces.
-        thermostat: its functions.
-        box: functions of the cell.
-        near_list: whether force loops read a near list.
-        unroll: steps of a call.
-    """
+    """The functions of a call of `unroll` steps."""
     acts_every_period = coupling.acts_every_period
 
     @ti.func
@@ -135,10 +127,7 @@ def pass_functions(
 
     @ti.func
     def open_finish(ends, control: ti.template()):
-        """Whether forces can be computed and, at the end of a run, no step is left and none has failed.
-
-        Serial.
-        """
+        """Whether forces can be computed and, at the end of a run, no step is left or has failed. Serial."""
         held = ti.cast(control[Control.rebuild] != 0, ti.i32)
         if ends:
             held |= ti.cast(control[Control.remaining] != 0, ti.i32) | ti.cast(

@@ -13,13 +13,7 @@ from taichimd.program.variant import Variant
 
 
 def split_call(variant: Variant, program: CompiledGroups, stepping: StepFunctions) -> KernelQueue:
-    """A step, and one in which a barostat acts, if it is its turn.
-
-    Args:
-        variant: what kernels are compiled for.
-        program: `compiled_groups`.
-        stepping: `step_functions`.
-    """
+    """A step, and one in which a barostat acts, if it is its turn."""
     types, given, flags = variant.types, variant.of_call, program.flags
     its = tuple(group.arguments for group in variant.groups)
     numbers = range(len(variant.groups))

@@ -55,13 +55,7 @@ class StepFunctions:
 
 
 def step_functions(program: CompiledGroups, variant: Variant, fused: bool) -> StepFunctions:
-    """Device functions of the steps of a call.
-
-    Args:
-        program: the groups.
-        variant: what kernels are compiled for.
-        fused: use a fused step where there is one group.
-    """
+    """Device functions of the steps of a call; `fused`: use a fused step where there is one group."""
     coupling, unroll = variant.coupling, variant.unroll
     how = step_variant(variant, fused, coupling.acts_every_step)
     dangerous_pairs = dangerous_pairs_functions(variant.backend)
@@ -117,16 +111,7 @@ def one_step(
     close: DeviceFunction,
     look: DeviceFunction,
 ) -> OneStep:
-    """Device functions of one way to do a step.
-
-    Args:
-        how: the way.
-        program: the groups.
-        variant: what kernels are compiled for.
-        drift: moves an atom.
-        close: ends a step in which something acts on the whole system.
-        look: asks for a build if the list lacks a pair.
-    """
+    """Device functions of one way to do a step; `look` asks for a build if the list lacks a pair."""
     forces, flags, thermostat = program.forces, program.flags, program.thermostat
     groups, coupling, vec = variant.groups, variant.coupling, variant.types["vec"]
     number, driven, many_body = len(groups), coupling.driven, groups[0].terms.many_body

@@ -112,13 +112,7 @@ VARIANTS = (
 
 
 def step_variant(variant: Variant, fused: bool, acts: bool) -> StepVariant:
-    """The way that a step is done.
-
-    Args:
-        variant: what kernels are compiled for.
-        fused: whether a single group may have a fused step.
-        acts: whether something acts on the whole system in this step.
-    """
+    """The way that a step is done; `acts`: something acts on the whole system in it."""
     group, coupling = variant.groups[0], variant.coupling
     in_pairs = variant.unroll % 2 == 0
     if not fused or len(variant.groups) > 1 or group.terms.passes or variant.queued:

@@ -69,11 +69,8 @@ class StepKernels:
 def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: int) -> StepKernels:
     """Kernels for one set of terms and one precision; reused by every engine with the same.
 
-    Args:
-        variant: what they are compiled for.
-        search: the neighbour search of loops on the device, or None.
-        fused: take the force of the last loop over atoms straight to the velocity, where there is one group.
-        carried: number of arrays that contributions keep with the atoms.
+    `search`: of loops on the device, or None; `carried`: number of arrays that contributions keep with the
+    atoms.
     """
     real, coupling, groups = variant.real, variant.coupling, variant.groups
     drives = coupling.drives
