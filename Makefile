@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Tests run under the runtime that compiles faster, where it can be installed (tests/conftest.py).
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
-.PHONY: demo install test test-long test-all test-taichi mutations lint types wheel docs docs-links clean
+.PHONY: demo install test test-long test-exhaustive test-all test-taichi mutations lint types wheel docs docs-links clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/taichimd demo
@@ -21,20 +21,25 @@ install: EXTRAS = test,dev,docs
 install: pyproject.toml | $(BIN)/python
 	$(INSTALL)
 
-# Every test but those marked long.
+# What each change should pass.
 test: $(VENV)/.installed-test
-	$(PYTEST) -m "not long"
+	$(PYTEST) -m "not long and not exhaustive"
 
 test-long: $(VENV)/.installed-test
-	$(PYTEST) -m long
+	$(PYTEST) -m "long and not exhaustive"
 
 # Both: tests are collected once, and long ones find the kernels of their neighbours in memory.
 test-all: $(VENV)/.installed-test
-	$(PYTEST)
+	$(PYTEST) -m "not exhaustive"
 
-# Under the other runtime, the tests that do not say that once is enough.
+# Before a release: other combinations of what test-all has tested one by one.
+test-exhaustive: $(VENV)/.installed-test
+	$(PYTEST) -m exhaustive
+
+# Under the other runtime, the tests in which the two differ.
 test-taichi: $(VENV)/.installed-test
-	TAICHIMD_RUNTIME=taichi $(PYTEST) -m "not long and not once"
+	TAICHIMD_RUNTIME=taichi $(PYTEST) -m "both and not long and not exhaustive" \
+		$$(grep -rl --include="test_*.py" "mark\.both" tests)
 
 # Single mistakes in a copy of the tree: would the tests notice? About an hour on two cores.
 mutations: $(VENV)/.installed-test

@@ -33,8 +33,8 @@ SHARED = "PYTEST_SHARED_FOLDER"
 LAST_LINE = pytest.StashKey[str]()
 SECONDS = 2.0
 """Of processor time, after which a process writes what it has compiled."""
-LONG_CASES = Path(__file__).parent / "support" / "long_cases.txt"
-"""Cases that take long, which are `long` though other cases of their test are not."""
+LISTS = {name: Path(__file__).parent / "support" / f"{name}.txt" for name in ("long", "exhaustive")}
+"""Lists of tests that have these marks; a name without brackets means all cases of its test."""
 
 
 def pytest_configure(config):
@@ -45,16 +45,18 @@ def pytest_configure(config):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_itemcollected(item):
-    """Mark the cases that are listed as long."""
-    if item.nodeid in _long_cases():
-        item.add_marker(pytest.mark.long)
+    """Mark the tests that are listed as long or exhaustive."""
+    for name, cases in _listed().items():
+        if not cases.isdisjoint((item.nodeid, item.nodeid.partition("[")[0])):
+            item.add_marker(getattr(pytest.mark, name))
 
 
 @functools.cache
-def _long_cases():
-    return (
-        frozenset(LONG_CASES.read_text(encoding="utf-8").splitlines()) if LONG_CASES.exists() else frozenset()
-    )
+def _listed():
+    return {
+        name: frozenset(file.read_text(encoding="utf-8").splitlines()) if file.exists() else frozenset()
+        for name, file in LISTS.items()
+    }
 
 
 def pytest_collection_modifyitems(items):
@@ -99,13 +101,11 @@ def pytest_terminal_summary(terminalreporter, config):
         for report in reports
     )
     told = [f"{count} for: {why.removeprefix('Skipped: ')}" for why, count in sorted(reasons.items())]
-    left = [
-        f"{name} ({command})"
-        for name, command in (("long", "make test-long"), ("once", "make test"))
-        if f"not {name}" in config.option.markexpr
-    ]
+    chosen = config.option.markexpr
+    left = [f"those marked {name} (make test-{name})" for name in LISTS if f"not {name}" in chosen]
+    left += ["those not marked both (make test)"] if chosen.startswith("both") else []
     skipped = f"{sum(reasons.values())} skipped" + (f", {'; '.join(told)}" if told else "")
-    out = f"; left out: those marked {' and '.join(left)}" if left else ""
+    out = f"; left out: {', '.join(left)}" if left else ""
     config.stash[LAST_LINE] = f"tests ran under {runtime.NAME}; {skipped}{out}"
 
 

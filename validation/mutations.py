@@ -89,13 +89,13 @@ def run_tests(
 
     Args:
         folder: the copy.
-        tests: files, or tests of a file; those of `make test` among them run.
+        tests: files, or tests of a file; those of `make test-all` among them run.
         jobs: processes.
         longest: seconds after which the tests are ended; None: never.
     """
     paths = [str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths), "TAICHIMD_QUICK_COMPILE": "1"}
-    command = [sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider", "-m", "not long", *tests]
+    command = [sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider", "-m", "not exhaustive", *tests]
     command += ["--numprocesses", str(jobs), "--dist", "worksteal"] if jobs > 1 else []
     try:
         found = subprocess.run(

@@ -25,7 +25,7 @@ from taichimd.core.errors import SettingsError
 from taichimd.io.thermo import read_thermo
 from taichimd.settings.run import RunSettings
 
-pytestmark = [pytest.mark.once, pytest.mark.usefixtures("fake", "structure")]
+pytestmark = pytest.mark.usefixtures("fake", "structure")
 
 NVT = {"ensemble": "nvt-bussi", "temperature": 300.0, "timestep": 1.0}
 

@@ -4,8 +4,6 @@ from taichimd.core.errors import SettingsError
 from taichimd.settings.config import make_settings
 from taichimd.settings.types import parse_time
 
-pytestmark = pytest.mark.once
-
 
 def test_time_texts_are_read_in_fs():
     assert parse_time("500fs") == 500

@@ -27,7 +27,7 @@ from taichimd.io.checkpoint import read_checkpoint
 from taichimd.io.thermo import ThermoWriter, read_thermo
 from taichimd.io.trajectory import TrajectoryWriter
 
-pytestmark = [pytest.mark.once, pytest.mark.usefixtures("fake", "structure")]
+pytestmark = pytest.mark.usefixtures("fake", "structure")
 
 
 def test_a_run_leaves_its_files(tmp_path):

@@ -14,8 +14,6 @@ from taichimd.core.errors import SettingsError
 from taichimd.core.seeds import derived_seed
 from taichimd.io.thermo import read_thermo
 
-pytestmark = pytest.mark.once
-
 TABLES = """
 structure = "ar.extxyz"
 potential = "Ar.lj"

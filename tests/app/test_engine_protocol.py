@@ -15,8 +15,6 @@ from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.program.engine import Engine
 from taichimd.testing import ARGON, rattled, with_velocities
 
-pytestmark = pytest.mark.once
-
 STEP = 2.0 * FS
 STATE = ("positions", "velocities", "forces")
 

@@ -24,8 +24,6 @@ from taichimd.core.errors import MissingParameterError, SettingsError, TaichimdW
 from taichimd.io.checkpoint import read_checkpoint
 from taichimd.io.thermo import read_thermo
 
-pytestmark = pytest.mark.once
-
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):

@@ -13,8 +13,6 @@ from taichimd.core.errors import SettingsError
 from taichimd.io.checkpoint import read_checkpoint
 from taichimd.io.thermo import read_thermo
 
-pytestmark = pytest.mark.once
-
 TABLES = """
 structure = "ar.extxyz"
 potential = "Ar.lj"

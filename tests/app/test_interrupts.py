@@ -13,9 +13,6 @@ from ase.build import bulk
 from taichimd import __main__ as program
 from taichimd.core.signals import StopRequest, interrupted, keep_interrupts
 
-pytestmark = pytest.mark.once
-
-
 ENDS = [
     (signal.SIGINT, 130, "interrupted"),
     (signal.SIGTERM, 143, "stopped by SIGTERM"),

@@ -11,8 +11,6 @@ from taichimd.settings.axes import values_of
 from taichimd.settings.config import make_settings
 from taichimd.settings.job_file import read_toml
 
-pytestmark = pytest.mark.once
-
 BASE = b'structure = "a.xyz"\npotential = "Ar.lj"\n'
 
 

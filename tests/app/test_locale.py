@@ -7,8 +7,6 @@ import sys
 import pytest
 from ase.build import bulk
 
-pytestmark = pytest.mark.once
-
 ASCII = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
 """Python reads and writes names in ASCII; with LC_ALL=C alone it takes UTF-8."""
 RUN = "--potential Ar.lj --steps 4 --temperature 30 --backend cpu"

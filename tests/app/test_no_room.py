@@ -11,8 +11,6 @@ from taichimd.app.checkpoint_keeper import CheckpointKeeper, note_of
 from taichimd.app.outputs import RunFiles
 from taichimd.io.files import AppendedFile, writing
 
-pytestmark = pytest.mark.once
-
 
 @pytest.fixture
 def line(tmp_path):

@@ -21,7 +21,6 @@ from taichimd.transport.kappa import Kappa
 from taichimd.validation.measures import PASSED, Outcome
 from taichimd.validation.suite import Certificate
 
-pytestmark = pytest.mark.once
 CELLS = [
     "from ase.build import bulk\nfrom taichimd import ProgressObserver, Simulation, ThermoTable",
     "simulation = Simulation(bulk('Si', cubic=True) * 2, 'Si.sw', backend='cpu')\nsimulation",

@@ -12,7 +12,7 @@ from taichimd import ProgressObserver, Simulation, ThermoPlot, ThermoTable
 from taichimd.app.observer import Observer
 from taichimd.app.progress import _Drift
 
-pytestmark = [pytest.mark.once, pytest.mark.usefixtures("fake")]
+pytestmark = pytest.mark.usefixtures("fake")
 
 
 @pytest.fixture

@@ -17,8 +17,6 @@ from taichimd.transport import kappa
 from taichimd.transport.runs import RunSamples
 from taichimd.transport.settings import KappaSettings
 
-pytestmark = pytest.mark.once
-
 HELPER = """
 import os
 from taichimd.core.runtime import ti

@@ -15,8 +15,6 @@ from taichimd.forcefields.load import load_forcefield
 from taichimd.relaxation import relax as relaxation
 from taichimd.sampling.chain import MonteCarlo
 
-pytestmark = pytest.mark.once
-
 
 @pytest.fixture
 def argon():

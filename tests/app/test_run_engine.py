@@ -112,6 +112,7 @@ def test_frames_have_what_each_atom_has_on_demand(call):
         np.testing.assert_allclose(frame.calc.get_per_atom_virial(frame), virials, atol=1e-11)
 
 
+@pytest.mark.both
 def test_energy_is_conserved_and_files_agree_with_the_evaluation(call):
     call(RUN + "--steps 100 --output o")
     rows = read_thermo("o/thermo.csv")
@@ -202,6 +203,7 @@ def test_bad_input_is_one_line(call, folder, command, atoms, potential, words):
     assert not (folder / "taichimd-run" / "run.json").exists()
 
 
+@pytest.mark.both
 def test_cuda_without_cuda(call):
     from taichimd.core.runtime import backend
 

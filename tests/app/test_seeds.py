@@ -14,8 +14,6 @@ from taichimd.app.run_set import RunSet, spread
 from taichimd.core.errors import OutputError, SettingsError
 from taichimd.core.seeds import derived_seed, short_names
 
-pytestmark = pytest.mark.once
-
 COMMON = {"potential": "Si.sw", "steps": 20, "ensemble": "nvt-bussi", "seed": 3}
 AXES = {"temperature": [300.0, 1200.0]}
 

@@ -15,7 +15,7 @@ from taichimd.io.plots import marks_of, thermo_figure
 from taichimd.io.report import segments
 from taichimd.io.thermo import read_thermo
 
-pytestmark = [pytest.mark.once, pytest.mark.usefixtures("fake", "structure")]
+pytestmark = pytest.mark.usefixtures("fake", "structure")
 
 
 def _report(folder="out"):

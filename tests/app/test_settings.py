@@ -21,8 +21,6 @@ from taichimd.settings.declared import settings_of
 from taichimd.settings.run import SETTINGS, TOPICS, RunSettings
 from taichimd.transport.settings import KappaSettings
 
-pytestmark = pytest.mark.once
-
 EXAMPLES = {
     "structure": "a.xyz", "from_frame": -2, "velocities": "draw", "restart": "a.npz",
     "potential": ["a.sw", "b.lj"], "ensemble": "npt-scr", "temperature": 80.0, "final_temperature": 90.0,

@@ -14,8 +14,6 @@ from batch_runs import command, same, stop_at
 from taichimd.core import memory
 from taichimd.core.seeds import derived_seed
 
-pytestmark = pytest.mark.once
-
 COMMON = ["--potential", "Si.sw", "--steps", "60", "--every", "20", "--frames_every", "30"]
 COMMON = [one.replace("_", "-") for one in COMMON]
 LANGEVIN = ["--ensemble", "nvt-langevin"]

@@ -17,7 +17,7 @@ from taichimd.core.signals import StopRequest
 from taichimd.core.units import KB
 from taichimd.system.velocities import maxwell_boltzmann
 
-pytestmark = [pytest.mark.once, pytest.mark.usefixtures("fake")]
+pytestmark = pytest.mark.usefixtures("fake")
 
 
 @pytest.fixture

@@ -10,8 +10,6 @@ from taichimd.app.progress import ProgressObserver
 from taichimd.core.errors import BlowUpError, SettingsError, StructureError
 from taichimd.core.seeds import derived_seed
 
-pytestmark = pytest.mark.once
-
 
 def silicon(repeat=1, seed=1):
     atoms = bulk("Si", cubic=True).repeat(repeat)

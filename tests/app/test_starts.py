@@ -21,7 +21,7 @@ from taichimd.io.thermo import read_thermo
 from taichimd.settings.config import make_settings
 from taichimd.system.velocities import maxwell_boltzmann
 
-pytestmark = [pytest.mark.once, pytest.mark.usefixtures("fake", "structure")]
+pytestmark = pytest.mark.usefixtures("fake", "structure")
 
 
 def report_of(folder):

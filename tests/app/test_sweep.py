@@ -13,8 +13,6 @@ from taichimd.app.sweep import Sweep
 from taichimd.core.errors import SettingsError
 from taichimd.core.seeds import derived_seed
 
-pytestmark = pytest.mark.once
-
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):

@@ -25,7 +25,7 @@ from taichimd.io.thermo import read_thermo
 from taichimd.settings.config import make_settings
 from taichimd.system.velocities import maxwell_boltzmann
 
-pytestmark = [pytest.mark.once, pytest.mark.usefixtures("fake", "structure")]
+pytestmark = pytest.mark.usefixtures("fake", "structure")
 CELL = [[4.0, 0, 0], [1.0, 4.0, 0], [0.5, 0.25, 4.0]]
 
 

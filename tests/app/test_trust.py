@@ -20,8 +20,6 @@ from taichimd.core.errors import CheckpointError
 from taichimd.io.checkpoint import read_checkpoint, write_checkpoint
 from taichimd.sampling.prepare import prepare_mc
 
-pytestmark = pytest.mark.once
-
 CODE = """
 from pathlib import Path
 from taichimd import LennardJones

@@ -13,7 +13,7 @@ from taichimd.core.captured import UnsureError, digest_of
 from taichimd.core.generated import imported
 from taichimd.core.runtime import computed_in, ti
 
-pytestmark = [pytest.mark.once, pytest.mark.runtime("quadrants")]
+pytestmark = pytest.mark.runtime("quadrants")
 
 TEXT = """
 import math

@@ -8,8 +8,6 @@ import pytest
 
 from taichimd.core import cutoffs
 
-pytestmark = pytest.mark.once
-
 
 @pytest.fixture(params=["smooth_cutoff", "cosine_cutoff"])
 def cutoff(request, monkeypatch):

@@ -3,9 +3,12 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pytest
 
 from taichimd.core.arguments import ArrayField, kernel, types_of
 from taichimd.core.runtime import DeviceFunction, start, ti
+
+pytestmark = pytest.mark.both
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@ from taichimd.core import runtime
 from taichimd.core import warps as core_warps
 from taichimd.core.errors import BackendError
 
+pytestmark = pytest.mark.both
+
 both = {name: warps.emulated("core.warps", runtime=name)[0] for name in ("taichi", "quadrants")}
 RANDOM = np.random.default_rng(3)
 NUMBERS = {

@@ -9,8 +9,6 @@ import pytest
 
 from taichimd.core.generated import imported
 
-pytestmark = pytest.mark.once
-
 SOURCE = '"""A text."""\n\n\ndef twice(x):\n    return 2 * x\n'
 
 

@@ -7,6 +7,8 @@ from taichimd.core import host_copies
 from taichimd.core.host_copies import to_device, to_host
 from taichimd.core.runtime import NAME, start, ti
 
+pytestmark = pytest.mark.both
+
 
 @pytest.mark.parametrize("by_address", [True, False])
 def test_copies_are_exact(monkeypatch, by_address):

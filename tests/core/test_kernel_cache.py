@@ -46,14 +46,12 @@ def _chmod(path, mode):
     path.chmod(mode)
 
 
-@pytest.mark.once
 def test_a_new_folder_is_private(folder):
     assert private(folder) == ""
     for one in (folder, folder.parent):
         assert stat.S_IMODE(one.stat().st_mode) == 0o700
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("mode", [0o777, 0o757, 0o1777])
 def test_a_folder_that_others_can_write_is_not_trusted(folder, mode):
     for one in (folder, folder.parent):
@@ -63,7 +61,6 @@ def test_a_folder_that_others_can_write_is_not_trusted(folder, mode):
     assert private(folder) == ""
 
 
-@pytest.mark.once
 def test_above_it_only_a_folder_like_tmp_may_be_shared(folder):
     _chmod(folder.parents[1], 0o1777)
     assert private(folder) == ""
@@ -71,7 +68,6 @@ def test_above_it_only_a_folder_like_tmp_may_be_shared(folder):
     assert "others can write" in private(folder)
 
 
-@pytest.mark.once
 def test_a_group_may_write_if_it_is_of_this_user_alone(folder, monkeypatch):
     _chmod(folder, 0o770)
     monkeypatch.setattr(kernel_cache, "_alone", lambda group: True)
@@ -80,14 +76,12 @@ def test_a_group_may_write_if_it_is_of_this_user_alone(folder, monkeypatch):
     assert "others can write" in private(folder)
 
 
-@pytest.mark.once
 def test_the_folder_of_another_user_is_not_trusted(folder, monkeypatch):
     assert private(folder) == ""
     monkeypatch.setattr(kernel_cache.os, "geteuid", lambda: os.getuid() + 1)
     assert "belongs to another user" in private(folder)
 
 
-@pytest.mark.once
 def test_without_a_place_a_temporary_folder_serves_and_goes(tmp_path, monkeypatch, exits):
     monkeypatch.setenv("XDG_CACHE_HOME", "/proc/none")
     monkeypatch.setattr(kernel_cache.tempfile, "tempdir", str(tmp_path))
@@ -108,7 +102,6 @@ def test_without_a_place_a_temporary_folder_serves_and_goes(tmp_path, monkeypatc
     assert not place.exists()
 
 
-@pytest.mark.once
 def test_a_full_disk_is_no_place(tmp_path, monkeypatch, exits):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert place_for_kernels("quadrants", lambda: None) == (None, "")
@@ -116,7 +109,6 @@ def test_a_full_disk_is_no_place(tmp_path, monkeypatch, exits):
     assert "the disk of" in place_for_kernels("quadrants", lambda: None)[1]
 
 
-@pytest.mark.once
 def test_no_place_at_all_is_one_line(monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", "/proc/none")
     monkeypatch.setattr(kernel_cache.tempfile, "tempdir", "/proc/none")
@@ -124,7 +116,6 @@ def test_no_place_at_all_is_one_line(monkeypatch):
         place_for_kernels("taichi", lambda: None)
 
 
-@pytest.mark.once
 def test_a_home_is_found_or_made_up(monkeypatch):
     for name in ("XDG_CACHE_HOME", "HOME"):
         monkeypatch.setenv(name, "relative")
@@ -138,6 +129,7 @@ def test_a_home_is_found_or_made_up(monkeypatch):
     assert cache_folder("quadrants") == Path("/.cache/quadrants/qdcache")
 
 
+@pytest.mark.both
 @pytest.mark.parametrize("home", [None, "/proc/none"])
 def test_a_process_without_home_ends_well(tmp_path, home):
     environment = {key: value for key, value in os.environ.items() if key not in ("HOME", "XDG_CACHE_HOME")}

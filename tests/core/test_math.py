@@ -3,7 +3,6 @@
 import mpmath
 import numpy as np
 import pytest
-from bits import elsewhere, here, needs_other_runtime
 from device_math import evaluate
 
 POINTS = 800
@@ -81,6 +80,7 @@ def _many_digits():
         yield
 
 
+@pytest.mark.both
 @pytest.mark.parametrize(
     ("precision", "name", "x", "bound"),
     [("float64", *case) for case in FLOAT64] + [("float32", *case) for case in FLOAT32],
@@ -94,6 +94,7 @@ def test_error_stays_within_the_stated_bound(precision, name, x, bound):
     assert errors[worst] > 0.4, "suspiciously exact: the measure must be able to see rounding"
 
 
+@pytest.mark.both
 @pytest.mark.parametrize("name", ["sin", "cos"])
 def test_single_precision_angles_are_good_to_half_a_unit_of_one(name):
     x = uniform(-1e4, 1e4).astype(np.float32)
@@ -102,6 +103,7 @@ def test_single_precision_angles_are_good_to_half_a_unit_of_one(name):
     assert error < 1.1 * 2.0**-24, f"{name} is off by {error}"
 
 
+@pytest.mark.both
 @pytest.mark.parametrize(("precision", "range_of_log"), [("float64", 300.0), ("float32", 40.0)])
 def test_error_of_power_grows_with_the_size_of_its_logarithm(precision, range_of_log):
     x = np.exp(uniform(-20, 20)).astype(precision)
@@ -123,6 +125,7 @@ SPECIAL = {
 }  # fmt: skip
 
 
+@pytest.mark.both
 @pytest.mark.parametrize("precision", ["float64", "float32"])
 @pytest.mark.parametrize("name", SPECIAL)
 def test_special_values(name, precision):
@@ -130,6 +133,7 @@ def test_special_values(name, precision):
     np.testing.assert_array_equal(evaluate(name, x, precision=precision), expected)
 
 
+@pytest.mark.both
 @pytest.mark.parametrize("precision", ["float64", "float32"])
 def test_special_powers(precision):
     """A base of zero or less is an empty sum and gives zero; what is not a number stays so."""
@@ -137,9 +141,3 @@ def test_special_powers(precision):
              (NAN, 0.5, NAN), (2.0, NAN, NAN), (7.0, 0.0, 1.0)]  # fmt: skip
     x, y, expected = (np.array(column, precision) for column in zip(*cases, strict=True))
     np.testing.assert_array_equal(evaluate("power", x, y, precision=precision), expected)
-
-
-@pytest.mark.once  # compares both
-@needs_other_runtime
-def test_both_runtimes_give_the_same_bits():
-    assert elsewhere("math") == here("math")

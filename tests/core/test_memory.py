@@ -1,10 +1,6 @@
 """What memory is free: of a machine, and of a container."""
 
-import pytest
-
 from taichimd.core import memory
-
-pytestmark = pytest.mark.once
 
 
 def test_the_limit_of_a_container_counts(tmp_path):

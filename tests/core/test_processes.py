@@ -7,8 +7,6 @@ import pytest
 
 from taichimd.core.processes import same_module, same_python
 
-pytestmark = pytest.mark.once
-
 PLANTED = "open('planted', 'w').close()\nraise SystemExit(5)\n"
 
 

@@ -9,8 +9,6 @@ import pytest
 
 from taichimd.core.matrix3 import determinant, inverse, product, projector
 
-pytestmark = pytest.mark.once
-
 FOUND = np.show_config(mode="dicts").get("SIMD Extensions", {}).get("found", [])
 OLD = {"OPENBLAS_CORETYPE": "PRESCOTT", "NPY_DISABLE_CPU_FEATURES": " ".join(FOUND)}
 """A processor of 2004, as OpenBLAS and NumPy see it: short vectors, and no fused multiplications."""

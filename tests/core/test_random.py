@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from bits import elsewhere, here, needs_other_runtime
 from random_draws import draw, kernels, normals
 from scipy import stats
 
@@ -29,6 +28,7 @@ def test_known_answers_on_the_host(counter, key, answer):
     np.testing.assert_array_equal(philox.philox(words(counter), words(key)), words(answer))
 
 
+@pytest.mark.both
 def test_known_answers_on_the_device():
     start()
     arguments = np.concatenate([words(f"{counter} {key}") for counter, key, _ in KNOWN]).astype(np.int64)
@@ -39,6 +39,7 @@ def test_known_answers_on_the_device():
     np.testing.assert_array_equal(out.to_numpy().astype(np.uint64), expected)
 
 
+@pytest.mark.both
 @pytest.mark.parametrize("seed", [1, SEED, -5])
 @pytest.mark.parametrize("step", [0, 3, STEP])
 def test_host_and_device_have_the_same_bits(seed, step):
@@ -48,6 +49,7 @@ def test_host_and_device_have_the_same_bits(seed, step):
     np.testing.assert_array_equal(found[:, 2:], normals(numbers))
 
 
+@pytest.mark.both
 def test_a_million_normals_have_the_same_bits_on_host_and_device():
     atoms = np.arange(1_000_000)
     found = draw(1, 4, atoms, 7, 11, 0, 0)
@@ -107,6 +109,7 @@ def test_neighbouring_counters_are_independent(which):
     assert stats.chisquare(np.histogram2d(stats.norm.cdf(x), stats.norm.cdf(y), 16)[0].ravel()).pvalue > 1e-3
 
 
+@pytest.mark.both
 def test_float32_numbers_come_from_the_same_words():
     double = draw(1, 4, ATOMS, SEED, STEP, 1, 0)
     single = draw(1, 4, ATOMS, SEED, STEP, 1, 0, precision="float32")
@@ -129,9 +132,3 @@ def test_what_does_not_fit_the_counter_is_refused():
     stream.uniform(2**17)
     with pytest.raises(SettingsError, match="random stream 3 of step 12: block 65537 was asked for"):
         stream.uniform()
-
-
-@pytest.mark.once  # compares both
-@needs_other_runtime
-def test_both_runtimes_give_the_same_bits():
-    assert elsewhere("random") == here("random")

@@ -36,7 +36,6 @@ def test_quadrants_is_taken_where_it_is_installed(choose):
         choose(True, "numba")
 
 
-@pytest.mark.once
 def test_torch_is_not_imported_with_the_runtime(tmp_path):
     (tmp_path / "torch.py").write_text("raise SystemExit('torch was imported')\n", encoding="utf-8")
     code = """

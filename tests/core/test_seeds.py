@@ -2,11 +2,7 @@
 
 import hashlib
 
-import pytest
-
 from taichimd.core.seeds import derived_seed
-
-pytestmark = pytest.mark.once
 
 
 def test_the_documented_recipe():

@@ -9,8 +9,6 @@ import pytest
 
 from taichimd import __main__ as program
 
-pytestmark = pytest.mark.once
-
 LOST = "error: standard output cannot be written ({}): what it had to show is lost\n"
 
 

@@ -30,6 +30,8 @@ from taichimd.program.variant import Variant
 SOURCE = """
 from taichimd.core.runtime import ti
 
+pytestmark = pytest.mark.both
+
 
 def made(by):
     @ti.func

@@ -4,8 +4,6 @@ import pytest
 
 from taichimd.core import units
 
-pytestmark = pytest.mark.once
-
 # CODATA 2018, exact but for the atomic mass; ASE's CODATA 2014 differs by less than 1e-6.
 CHARGE = 1.602176634e-19
 BOLTZMANN = 1.380649e-23

@@ -16,7 +16,7 @@ from taichimd.core.errors import SettingsError
 from taichimd.core.runtime import literals, start, ti
 from taichimd.core.warm_start import LOG, StaleRecordError
 
-pytestmark = [pytest.mark.once, pytest.mark.runtime("quadrants")]
+pytestmark = pytest.mark.runtime("quadrants")
 
 
 @pytest.fixture(autouse=True)

@@ -11,8 +11,6 @@ from ase.calculators.calculator import get_calculator_class, names
 
 from taichimd import TaichiMD
 
-pytestmark = pytest.mark.once
-
 PROJECT = Path(__file__).parents[2] / "pyproject.toml"
 
 

@@ -11,8 +11,6 @@ from ase.optimize import FIRE
 from taichimd import BatchCalculators, TaichiMD, evaluate_many
 from taichimd.core.errors import StructureError
 
-pytestmark = pytest.mark.once
-
 
 def path(n):
     """A vacancy in silicon that moves to a neighbour's place."""

@@ -10,8 +10,6 @@ from taichimd.core.errors import SettingsError
 from taichimd.system.lattices import LATTICES, build_lattice
 from taichimd.system.velocities import degrees_of_freedom
 
-pytestmark = pytest.mark.once
-
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):

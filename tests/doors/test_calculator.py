@@ -21,8 +21,6 @@ from taichimd.core.errors import (
     PropertyError,
 )
 
-pytestmark = pytest.mark.once
-
 
 @pytest.mark.parametrize("name", STRUCTURES)
 def test_any_cell_gives_ase_forces_and_stress(name):

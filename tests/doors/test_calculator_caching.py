@@ -24,8 +24,6 @@ from ase.calculators import calculator as ase_calculator
 from taichimd import LennardJones, TaichiMD
 from taichimd.testing import rattled
 
-pytestmark = pytest.mark.once
-
 
 def test_one_calculation_serves_all_properties(monkeypatch):
     calls = record_evaluations(monkeypatch)

@@ -22,8 +22,6 @@ from taichimd.program.engine import Engine
 from taichimd.transport.kappa import thermal_conductivity
 from taichimd.transport.settings import KappaSettings
 
-pytestmark = pytest.mark.once
-
 
 def test_settings_are_plain_data_and_can_be_changed(monkeypatch):
     calls = record_evaluations(monkeypatch)

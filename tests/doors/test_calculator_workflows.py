@@ -20,8 +20,6 @@ from ase.phonons import Phonons
 from taichimd import Engine, LennardJones, TaichiMD, load_forcefield
 from taichimd.testing import rattled
 
-pytestmark = pytest.mark.once
-
 # The cutoff lies between the third and the fourth shell of fcc argon, so that no pair crosses it here.
 ARGON = {"epsilon": 0.0104, "sigma": 3.40, "cutoff": 6.95}
 

@@ -17,7 +17,7 @@ from taichimd.cli.app import app
 from taichimd.io.checkpoint import read_checkpoint
 from taichimd.observables.registry import OF_RUNS
 
-pytestmark = [pytest.mark.once, pytest.mark.usefixtures("fake")]
+pytestmark = pytest.mark.usefixtures("fake")
 
 
 @pytest.fixture(autouse=True)

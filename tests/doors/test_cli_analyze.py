@@ -18,8 +18,6 @@ from taichimd.estimators.series import Mean
 from taichimd.io.analysis_files import read_table
 from taichimd.observables.numbers import finding, never_negative, plus_minus
 
-pytestmark = pytest.mark.once
-
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):

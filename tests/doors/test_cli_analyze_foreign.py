@@ -9,8 +9,6 @@ import pytest
 from ase import Atoms, units
 from dumps import dump_text, random_walk
 
-pytestmark = pytest.mark.once
-
 BOX = np.diag([9.0, 10.0, 11.0])
 # Steps of 4.5 Å and more are common: half a cell, which nobody can unwrap by guessing.
 FAR = random_walk(frames=600, atoms=30, diffusion=30.0, dt=0.1, seed=3)

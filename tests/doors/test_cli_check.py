@@ -11,8 +11,6 @@ from taichimd.core.errors import EvaluationError
 from taichimd.math import exp, log
 from taichimd.testing import assert_consistent
 
-pytestmark = pytest.mark.once
-
 FILE = """
 from taichimd import pair_potential, triplet_potential
 from taichimd.math import exp, sqrt

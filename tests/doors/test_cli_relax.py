@@ -16,8 +16,6 @@ from taichimd.relaxation.fire import Fire
 from taichimd.relaxation.job import COLUMNS, RelaxJob, run_relax_jobs
 from taichimd.relaxation.settings import RelaxSettings
 
-pytestmark = pytest.mark.once
-
 OWN = """
 from taichimd import LennardJones
 

@@ -5,8 +5,6 @@ import sys
 
 import pytest
 
-pytestmark = pytest.mark.once
-
 HEAVY = ("taichi", "quadrants", "scipy", "matplotlib", "ase.io", "taichimd.core.runtime")
 RUNTIME = ("taichi", "quadrants", "matplotlib", "taichimd.core.runtime", "polars")
 LIGHT = {

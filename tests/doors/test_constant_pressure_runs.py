@@ -16,8 +16,6 @@ from taichimd.io.checkpoint import check_same_system, read_checkpoint
 from taichimd.io.thermo import CELL_COLUMNS, read_thermo
 from taichimd.settings.config import make_settings
 
-pytestmark = pytest.mark.once
-
 RUN = argon_job.RUN + "--temperature 60 --coupling-time 60 "
 NPT = "--pressure 0.1 --pressure-coupling-time 200 "
 

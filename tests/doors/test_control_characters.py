@@ -18,8 +18,6 @@ from taichimd.core.printable import one_line, printable
 from taichimd.io.checkpoint import write_checkpoint
 from taichimd.io.lock import NAME
 
-pytestmark = pytest.mark.once
-
 ESC = "\x1b]0;title\x07\x1b[2J\r\x9b31m\u202e"
 PARAMETERS = "# UNITS: metal\n# CITATION: x\n"
 

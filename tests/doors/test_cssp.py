@@ -12,8 +12,6 @@ from taichimd.sequences.chains import read_chains, write_chains
 from taichimd.sequences.score import score
 from taichimd.sequences.table import read_table
 
-pytestmark = pytest.mark.once
-
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch, call):

@@ -16,8 +16,6 @@ from taichimd.system.lattices import build_lattice
 from taichimd.transport.kappa import thermal_conductivity
 from taichimd.transport.settings import KappaSettings
 
-pytestmark = pytest.mark.once
-
 BOTH = ("particle", "tuple")
 SYSTEMS = {"silica": "SiO2_1990.vashishta", "silicon": "Si.sw"}
 OWN = """

@@ -12,8 +12,6 @@ from taichimd.io.thermo import DEFORMATION_COLUMNS, read_thermo
 from taichimd.report.words import ensemble_words
 from taichimd.settings.config import make_settings
 
-pytestmark = pytest.mark.once
-
 RUN = argon_job.RUN + "--temperature 60 "
 SIDES = "--ensemble npt-scr --cell-control orthorhombic --cell-axes yz --bulk-modulus 3 "
 

@@ -1,10 +1,6 @@
 """A part of the fuzz driver: valid files with random changes are read, or refused in one line."""
 
-import pytest
-
 from validation.everyday.fuzz import try_cases
-
-pytestmark = pytest.mark.once
 
 CASES = 312
 """Twelve of each of the 26 files."""

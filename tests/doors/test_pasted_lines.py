@@ -5,7 +5,6 @@ import pytest
 from taichimd.cli.app import main
 from taichimd.forcefields.pasted import advice
 
-pytestmark = pytest.mark.once
 FROM_FILE = "pair_coeff of LAMMPS: write --potential NiAl.eam.alloy; elements come from the structure"
 
 

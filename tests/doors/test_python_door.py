@@ -19,8 +19,6 @@ from taichimd.core.errors import BlowUpError, CheckpointError, OutputError, Prop
 from taichimd.core.units import GPA
 from taichimd.io.checkpoint import read_checkpoint, write_checkpoint
 
-pytestmark = pytest.mark.once
-
 OTHERS = [
     None,
     Langevin(600.0, coupling_time=50.0, seed=3),

@@ -13,8 +13,6 @@ from taichimd.forcefields.library import find
 from taichimd.forcefields.reaxff.arrays import TERMS
 from taichimd.io.thermo import CELL_COLUMNS, CHARGE_COLUMNS, COLUMNS, read_thermo
 
-pytestmark = pytest.mark.once
-
 LIGHT = """\
 # UNITS: metal
 mixing geometric

@@ -19,8 +19,6 @@ from taichimd.program.engine import Engine
 from taichimd.settings.config import make_settings
 from taichimd.system.velocities import drift_share, maxwell_boltzmann
 
-pytestmark = pytest.mark.once
-
 ENSEMBLES = ["nvt-langevin", "nvt-berendsen", "nvt-bussi", "nvt-nose-hoover"]
 
 

@@ -12,8 +12,6 @@ from taichimd import TaichiMD
 from taichimd.core.errors import BackendError
 from taichimd.core.exclusive import PROCESS, check_process
 
-pytestmark = pytest.mark.once
-
 
 def structure(seed):
     atoms = bulk("Ar", cubic=True, a=5.4)

@@ -4,8 +4,6 @@ import pytest
 from ase.build import bulk
 from ase.io import write
 
-pytestmark = pytest.mark.once
-
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):

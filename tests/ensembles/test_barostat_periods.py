@@ -11,8 +11,6 @@ from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.forcefields.load import load_forcefield
 from taichimd.program.engine import Engine
 
-pytestmark = pytest.mark.once
-
 
 def made(kind, atoms, forcefield, period, control="isotropic", **options):
     ensemble = kind(

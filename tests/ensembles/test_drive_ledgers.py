@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from bits import elsewhere, here, needs_other_runtime
 from driven import FREE_SIDES, SMOOTH, no_warnings, solid, started  # noqa: F401  (no_warnings is a fixture)
 
 from taichimd import (
@@ -25,9 +24,6 @@ from taichimd import (
     combine,
 )
 from taichimd.io.thermo import read_thermo
-
-pytestmark = pytest.mark.once
-
 
 DRIVEN = [
     Move((0.4, 0.1, 0.0), on=range(9), name="top"),
@@ -187,9 +183,3 @@ def test_the_conserved_energy_counts_drives_beside_motions_of_the_cell(ensemble,
     again = Simulation.load(tmp_path / "checkpoint.npz", SMOOTH)
     again.run(200)
     same(one, again)
-
-
-@pytest.mark.long
-@needs_other_runtime
-def test_both_runtimes_and_thread_counts_give_the_same_trajectories():
-    assert elsewhere("drives") == here("drives")

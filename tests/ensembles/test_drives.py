@@ -18,8 +18,6 @@ from taichimd.core.errors import BlowUpError
 from taichimd.ensembles.drives.removal import without_momentum
 from taichimd.forcefields.lennard_jones import LennardJones
 
-pytestmark = pytest.mark.once
-
 
 def verlet(atoms, force, steps, after=lambda x, v, n: (x, v)):
     """Positions and velocities after velocity Verlet in NumPy; `force` is of positions and a step."""

@@ -20,7 +20,7 @@ from taichimd.core import units
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.lammps.reference import MVV2E, lammps_nve
 
-pytestmark = [pytest.mark.once, pytest.mark.lammps, pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.lammps, pytest.mark.filterwarnings("ignore")]
 
 SMOOTH = LennardJones(**testing.ARGON, cutoff=6.0, truncation="force-shifted")
 PAIR = "lj/smooth/linear 6.0", (f"* * {testing.ARGON['epsilon']!r} {testing.ARGON['sigma']!r}",)

@@ -13,8 +13,6 @@ from taichimd.forcefields.load import load_forcefield
 from taichimd.program.batch import Batch
 from taichimd.program.engine import Engine
 
-pytestmark = pytest.mark.once
-
 PULL = (2e-3, -1e-3, 3e-3)
 
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from ase import Atoms
 from ase.build import bulk
-from bits import elsewhere, here, needs_other_runtime
 from declared import ANGLE_VALUES, MORSE_VALUES, angle, morse
 from random_draws import normals
 from scipy import stats
@@ -34,8 +33,6 @@ from taichimd.ensembles.thermostats import layout, nose_hoover
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.program.engine import Engine
 from taichimd.system.cell import Cells
-
-pytestmark = pytest.mark.once
 
 SMOOTH = {**testing.ARGON, "cutoff": 6.0, "truncation": "force-shifted"}
 KINDS = [Langevin, Berendsen, Bussi, NoseHoover]
@@ -463,12 +460,6 @@ def test_single_precision_repeats_its_bits_and_keeps_the_temperature(kind):
     assert first.thermo().temperature == pytest.approx(
         double.thermo().temperature, rel=1e-3 if kind is not Langevin else 0.3
     )
-
-
-@pytest.mark.long
-@needs_other_runtime
-def test_both_runtimes_and_thread_counts_give_the_same_trajectories():
-    assert elsewhere("thermostats") == here("thermostats")
 
 
 # Mistakes.

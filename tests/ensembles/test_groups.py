@@ -7,7 +7,6 @@ import pytest
 from ase import Atoms
 from ase.build import bulk
 from ase.constraints import FixAtoms
-from bits import elsewhere, here, needs_other_runtime
 from scipy import stats
 
 from taichimd import (
@@ -28,8 +27,6 @@ from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.io.thermo import read_thermo
 from taichimd.lammps.reference import MVV2E, lammps_nve
 from taichimd.system.groups import Groups
-
-pytestmark = pytest.mark.once
 
 SMOOTH = LennardJones(**testing.ARGON, cutoff=6.0, truncation="force-shifted")
 HOT, COLD, THIRD = np.arange(0, 30), np.arange(60, 100), np.arange(40, 55)
@@ -330,12 +327,6 @@ def test_a_sink_that_takes_more_than_there_is_ends_the_run():
 
 
 # The same bits.
-
-
-@pytest.mark.long
-@needs_other_runtime
-def test_both_runtimes_and_thread_counts_give_the_same_trajectories():
-    assert elsewhere("group-baths") == here("group-baths")
 
 
 @pytest.mark.long

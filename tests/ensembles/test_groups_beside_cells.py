@@ -24,8 +24,6 @@ from taichimd.core.errors import SettingsError
 from taichimd.ensembles.groups.given import group_baths
 from taichimd.system.groups import Groups
 
-pytestmark = pytest.mark.once
-
 FORCEFIELD, DT = LennardJones(**SMOOTH), 2.0 * units.fs
 LEFT, RIGHT, ALL, MIDDLE = np.arange(0, 40), np.arange(60, 100), np.arange(108), np.arange(45, 55)
 SIDES = BerendsenCell(

@@ -13,8 +13,6 @@ from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.system.constraints import constrained, fix, free_directions
 from taichimd.system.velocities import maxwell_boltzmann, temperature
 
-pytestmark = pytest.mark.once
-
 SMOOTH = LennardJones(**testing.ARGON, cutoff=6.0, truncation="force-shifted")
 
 

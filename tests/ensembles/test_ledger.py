@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 import warps
 
-pytestmark = pytest.mark.once
-
 (ledger,) = warps.emulated("ensembles.thermostats.ledger")
 
 

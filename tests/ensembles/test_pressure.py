@@ -5,18 +5,15 @@ import pytest
 from ase import Atoms
 from ase.build import bulk
 from barostat_engines import SHEAR, argon, made
-from bits import elsewhere, here, needs_other_runtime
 from random_draws import normals
 from scipy.linalg import expm, logm
 
 from taichimd import testing
 from taichimd.core import philox, streams, units
-from taichimd.ensembles.registry import BAROSTATS, BerendsenNPT, MartynaTobiasKlein, StochasticCellRescaling
+from taichimd.ensembles.registry import BerendsenNPT, MartynaTobiasKlein, StochasticCellRescaling
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.forcefields.load import load_forcefield
 from taichimd.program.engine import Engine
-
-pytestmark = pytest.mark.once
 
 # Equations: a gas does what they say, number by number.
 
@@ -290,13 +287,6 @@ def test_another_step_number_does_no_deformation_again():
     before = engine.cell
     engine.advance(1, 4.0 * units.FS)
     np.testing.assert_array_equal(engine.cell, before)
-
-
-@pytest.mark.long
-@needs_other_runtime
-def test_both_runtimes_and_thread_counts_give_the_same_trajectories():
-    for name in BAROSTATS:
-        assert elsewhere(name) == here(name)
 
 
 def test_a_cell_may_shrink_below_the_cutoff():

@@ -10,8 +10,6 @@ from taichimd.ensembles.registry import BerendsenNPT, Bussi, MartynaTobiasKlein,
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.program.engine import Engine
 
-pytestmark = pytest.mark.once
-
 
 @pytest.mark.parametrize("kind", [BerendsenNPT, MartynaTobiasKlein])
 def test_a_cell_that_runs_away_stops_the_run(kind):

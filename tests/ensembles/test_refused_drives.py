@@ -26,8 +26,6 @@ from taichimd.ensembles.drives.given import drive_of_record, group_drives
 from taichimd.ensembles.registry import NVE
 from taichimd.system.groups import Groups
 
-pytestmark = pytest.mark.once
-
 
 def structure(charges=False):
     atoms = solid(pbc=[True, True, False])

@@ -11,7 +11,7 @@ from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.program.engine import Engine
 from validation.physics import ensembles_npt as driver
 
-pytestmark = [pytest.mark.once, pytest.mark.first]
+pytestmark = pytest.mark.first
 
 CASES = [
     (BerendsenNPT, "isotropic", 0.3),

@@ -10,8 +10,6 @@ from taichimd.core.arguments import ArrayField, Number, kernel, types_of
 from taichimd.core.runtime import start, ti
 from taichimd.enumerate.all_triples import BALANCED, DIRECT, MAPPINGS, before, steps_of
 
-pytestmark = pytest.mark.once
-
 TYPES = types_of(ti.f64)
 FOUND = ArrayField("i32", "n^3", "how often a triple was visited")
 

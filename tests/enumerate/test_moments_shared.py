@@ -9,8 +9,6 @@ from row_places import places_of
 
 from taichimd.neighbours.rows import SLOT_MAJOR
 
-pytestmark = pytest.mark.once
-
 (moments,) = warps.emulated("enumerate.moments")
 BITS, REACH, WIDTH = 2, 3.0, 40
 CUTOFF = 2.9

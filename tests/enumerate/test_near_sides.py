@@ -8,8 +8,6 @@ import warps
 from row_places import places_of
 from warps import lane, run
 
-pytestmark = pytest.mark.once
-
 (near_sides,) = warps.emulated("enumerate.near_sides")
 BITS = 3
 """Of a code: up to three images each way."""

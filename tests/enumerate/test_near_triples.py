@@ -10,8 +10,6 @@ from row_places import places_of
 from triples import brute_force
 from warps import WARP, run
 
-pytestmark = pytest.mark.once
-
 near_triples, triple_tiles, rows, axilrod_teller = warps.emulated(
     "enumerate.near_triples", "enumerate.triple_tiles", "neighbours.rows", "forcefields.axilrod_teller"
 )

@@ -48,6 +48,7 @@ def exact_sum(x):
     return float(sum(map(Fraction, x)))
 
 
+@pytest.mark.both
 def test_a_sum_is_rounded_once():
     """Terms that are multiples of 2^-72, as all above 2e-6 are: their sum is the nearest number."""
     rng = np.random.default_rng(0)
@@ -64,6 +65,7 @@ def test_smaller_terms_are_rounded_to_the_second_grid():
     assert (error <= 40 * 2.0**-73 + 2.0**-53 * x.sum(axis=1)).all()
 
 
+@pytest.mark.both
 @pytest.mark.parametrize(
     "kind", ["of all sizes", "halfway on the first grid", "halfway on the second grid", "zeros"]
 )
@@ -124,6 +126,7 @@ def dense():
     return atoms
 
 
+@pytest.mark.both
 @pytest.mark.parametrize(
     ("name", "atoms", "in_arrays"),
     [

@@ -18,6 +18,8 @@ from taichimd.neighbours.rows import NearRows, Rows, VerletRows
 from taichimd.program.engine import Engine
 from taichimd.system.state import Atoms
 
+pytestmark = pytest.mark.both
+
 ARGON = LennardJones(**testing.ARGON, cutoff=6.0)
 
 

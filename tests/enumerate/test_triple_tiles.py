@@ -9,8 +9,6 @@ from ase import Atoms
 from triples import brute_force
 from warps import run
 
-pytestmark = pytest.mark.once
-
 tiles, loops, items, axilrod_teller = warps.emulated(
     "enumerate.triple_tiles", "enumerate.tile_loops", "enumerate.triple_items", "forcefields.axilrod_teller"
 )

@@ -17,8 +17,6 @@ from taichimd.program.decomposition import DECOMPOSITIONS, TUPLE_PAIRS
 from taichimd.program.engine import Engine
 from taichimd.system.state import State
 
-pytestmark = pytest.mark.once
-
 ARGON = LennardJones(**testing.ARGON, cutoff=6.0, truncation="force-shifted")
 SHORT = {**ANGLE_VALUES, "cutoff": 3.0}
 """Ends so much before the pair term that it has lists of its own."""

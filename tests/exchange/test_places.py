@@ -13,8 +13,6 @@ from taichimd.exchange.delete import bonds_by_distance
 from taichimd.exchange.ledger import Ledger
 from taichimd.exchange.renumbered import changed, held_atoms
 
-pytestmark = pytest.mark.once
-
 
 def slab():
     """Argon with vacuum above it."""

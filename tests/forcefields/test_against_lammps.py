@@ -12,7 +12,7 @@ from taichimd.forcefields.load import load_forcefield
 from taichimd.lammps.reference import lammps_evaluate, lammps_nve
 from taichimd.program.engine import Engine
 
-pytestmark = [pytest.mark.once, pytest.mark.lammps]
+pytestmark = pytest.mark.lammps
 
 ENERGY_RELATIVE = 1e-10
 FORCE = 1e-8

@@ -22,8 +22,6 @@ from taichimd.core.errors import MissingParameterError, ParameterFileError, Sett
 from taichimd.enumerate import near_triangles
 from taichimd.lammps.reference import lammps_evaluate
 
-pytestmark = pytest.mark.once
-
 NU = 45.69
 PURE = {"Ar": 45.69, "Kr": 137.6, "Xe": 457.0}
 MIXED = {

@@ -12,8 +12,6 @@ from taichimd.core.errors import ParameterFileError, SettingsError
 from taichimd.forcefields.load import load_forcefield
 from taichimd.testing import assert_conforms, silicon_triclinic
 
-pytestmark = pytest.mark.once
-
 
 def test_a_harmonic_crystal_conforms():
     atoms, crystal = copper()

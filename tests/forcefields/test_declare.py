@@ -32,6 +32,7 @@ def test_parameters_are_separate_for_every_force_field(make):
     assert first.evaluate().energy == pytest.approx(2 * second.evaluate().energy / 4, rel=1e-14)
 
 
+@pytest.mark.both
 def test_powers_and_roots_are_derived():
     """u = a (b/r)^n / sqrt(1 + (r/b)^2), its slope by hand here."""
     a, n, b, r = 0.7, 5.5, 2.2, 2.9
@@ -42,6 +43,7 @@ def test_powers_and_roots_are_derived():
     assert found.forces[0, 0] == pytest.approx(slope, rel=1e-14)
 
 
+@pytest.mark.both
 def test_logarithm_and_sine_are_derived():
     @pair_potential(params={"a": "eV"}, derive=True)
     def waves(r, p):
@@ -54,6 +56,7 @@ def test_logarithm_and_sine_are_derived():
     assert found.forces[0, 0] == pytest.approx(slope, rel=1e-13)
 
 
+@pytest.mark.both
 def test_a_branch_cannot_be_derived():
     with pytest.raises(SettingsError, match=r"stepped: cannot derive it .*without branches, or return the"):
 
@@ -89,6 +92,7 @@ def of_helpers(r, p):
     return p.a * twice(r)
 
 
+@pytest.mark.both
 def test_helpers_of_the_same_file_are_derived_too():
     of_helpers.__name__ = whole.__name__
     codes = [
@@ -100,6 +104,7 @@ def test_helpers_of_the_same_file_are_derived_too():
     assert codes[0] == codes[1]
 
 
+@pytest.mark.both
 def test_a_compiled_helper_cannot_be_derived_and_the_error_says_what_to_do():
     compiled = ti.func(decay)
     with pytest.raises(

@@ -145,6 +145,7 @@ WHEN_COMPILED = {
 }  # fmt: skip
 
 
+@pytest.mark.both
 @pytest.mark.parametrize("name", [*AT_DECLARATION, *WHEN_COMPILED])
 def test_a_mistake_is_one_line_with_its_place(complaint, name):
     text, line, words = (AT_DECLARATION | WHEN_COMPILED)[name]
@@ -162,6 +163,7 @@ def test_a_helper_of_another_file_is_not_derived(complaint, tmp_path):
     assert "write that function without @ti.func in this file" in err
 
 
+@pytest.mark.both
 def test_a_plain_helper_that_decides_is_refused(complaint):
     """Python would decide once, for all distances: the energy would be wrong without a word."""
     err = complaint(function("return decides(r), 0.0"))
@@ -198,6 +200,7 @@ def test_every_command_says_it_in_one_line(complaint, tmp_path, command):
     assert f"own.py line {HEAD + 3}: mine cannot be compiled: np.exp" in err
 
 
+@pytest.mark.both
 def test_python_raises_the_same_line(tmp_path):
     file = tmp_path / "own.py"
     file.write_text(TOP + function("return p.k * absent, 0.0"))
@@ -214,6 +217,7 @@ def test_python_raises_the_same_line(tmp_path):
             return r, 1.0
 
 
+@pytest.mark.both
 def test_whole_literals_are_numbers():
     @pair_potential(params={"k": "eV"})
     def flat(r, p):

@@ -28,7 +28,6 @@ from taichimd.program.engine import Engine
 from tests.program.test_heat_current import assert_current_is_slope, thermal_cluster
 from tests.support.eam_files import COPPER, NICKEL, Layout, funcfl
 
-pytestmark = pytest.mark.once
 STYLES = ("eam/alloy", "eam/fs", "eam")
 
 

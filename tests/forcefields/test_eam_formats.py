@@ -13,7 +13,6 @@ from taichimd.forcefields.load import load_forcefield
 from taichimd.forcefields.tabulated import Tabulated, table
 from tests.support.eam_files import COPPER, CUTOFF, NICKEL, Layout, factor, funcfl, rphi, small
 
-pytestmark = pytest.mark.once
 HEAD = 5
 
 

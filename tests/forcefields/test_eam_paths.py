@@ -12,7 +12,6 @@ import pytest
 from ase import units
 from ase.build import bulk
 from ase.neighborlist import neighbor_list
-from bits import elsewhere, here
 
 from taichimd import Batch, LennardJones, Simulation, TaichiMD, testing
 from taichimd.ensembles.registry import Langevin
@@ -29,7 +28,6 @@ from tests.support.whole_path import (
     same,
 )
 
-pytestmark = pytest.mark.once
 FS = units.fs
 
 
@@ -216,8 +214,3 @@ def test_a_simulation_goes_on_from_its_checkpoint(eam, tmp_path):
     second = Simulation.load(tmp_path / "x.npz", eam, backend="cpu")
     second.run(11)
     same(numbers(second.engine), numbers(whole.engine))
-
-
-@pytest.mark.long
-def test_another_runtime_and_one_thread_have_the_same_bits():
-    assert elsewhere("eam") == here("eam")

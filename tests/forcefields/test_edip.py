@@ -15,8 +15,6 @@ from taichimd.program.check import check_forcefield
 from taichimd.program.engine import Engine
 from tests.program.test_heat_current import assert_current_is_slope
 
-pytestmark = pytest.mark.once
-
 
 def structures(elements):
     """Crystal hot, alloy triclinic, cluster, dense liquid, dimers inside and outside the cutoff."""

@@ -7,7 +7,6 @@ import ase.io
 import numpy as np
 import pytest
 from ase import units
-from bits import elsewhere, here
 from edip_files import alloy, edip_file
 from ghost_atoms import ghosts
 from whole_path import assert_bits_of_pieces_and_batches, assert_steps_under_lammps
@@ -21,7 +20,6 @@ from taichimd.program.engine import Engine
 from taichimd.program.ghosts import GhostForces
 from taichimd.sampling.chain import MonteCarlo
 
-pytestmark = pytest.mark.once
 FS = units.fs
 PAIRS = LennardJones(epsilon=0.01, sigma=2.2, cutoff=4.5, truncation="force-shifted")
 
@@ -141,8 +139,3 @@ def test_it_pickles(edip):
     again = pickle.loads(pickle.dumps(edip + PAIRS))
     assert again.fingerprint(["Si", "C"]) == (edip + PAIRS).fingerprint(["Si", "C"])
     assert again.terms[0].function is edip.terms[0].function
-
-
-@pytest.mark.long
-def test_another_runtime_and_one_thread_have_the_same_bits():
-    assert elsewhere("edip") == here("edip")

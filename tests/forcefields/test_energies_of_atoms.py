@@ -206,7 +206,6 @@ def test_terms_of_reaxff():
     assert not hydrogen[[0, 3]].any()
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(
     "name", ["axilrod_teller", "lennard_jones", "own", "reaxff", "stillinger_weber", "tersoff", "vashishta"]
 )

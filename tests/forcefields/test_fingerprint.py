@@ -19,8 +19,6 @@ from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.forcefields.load import load_forcefield
 from taichimd.io.potential import differences
 
-pytestmark = pytest.mark.once
-
 HELPER = """
 import os
 import numpy as np

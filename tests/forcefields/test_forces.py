@@ -16,6 +16,7 @@ from taichimd.program.check import check_forcefield
 from taichimd.program.engine import Engine
 
 
+@pytest.mark.both
 @pytest.mark.parametrize("name", FORCEFIELDS)
 def test_forces_and_virial_are_derivatives_of_the_energy(name):
     """Five-point differences in random clusters, dense to loose, of all elements."""
@@ -312,6 +313,7 @@ def test_a_pair_or_triple_without_parameters_is_named():
         Engine(atoms, angle(table=table))
 
 
+@pytest.mark.both
 @pytest.mark.parametrize(
     ("by_hand", "derived", "values"),
     [(morse, morse_derived, MORSE_VALUES), (angle, angle_derived, ANGLE_VALUES)],

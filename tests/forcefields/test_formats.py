@@ -11,8 +11,6 @@ from taichimd.forcefields.formats.header import read_header
 from taichimd.forcefields.formats.lj import read_lj
 from taichimd.forcefields.formats.tersoff import FIELDS, read_tersoff
 
-pytestmark = pytest.mark.once
-
 NUMBERS = dict(
     zip(
         FIELDS,

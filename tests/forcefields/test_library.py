@@ -8,8 +8,6 @@ from taichimd.core.errors import ParameterFileError
 from taichimd.forcefields import library
 from taichimd.forcefields.library import SEARCH_PATH, find, shipped
 
-pytestmark = pytest.mark.once
-
 
 @pytest.fixture(autouse=True)
 def empty_folder(tmp_path, monkeypatch):

@@ -16,8 +16,6 @@ from taichimd.forcefields.formats.tersoff import read_tersoff
 from taichimd.forcefields.formats.vashishta import read_vashishta
 from taichimd.forcefields.reaxff.ffield import read_ffield
 
-pytestmark = pytest.mark.once
-
 TERSOFF = "Si Si Si  3 1 1.3258 4.8381 2.0417 0 22.956 0.33675 1.3258 95.373 3 0.2 3.2394 3264.7\n"
 READERS = {
     "Si.tersoff": (read_tersoff, TERSOFF, "3.2394"),

@@ -8,8 +8,6 @@ from taichimd import bond_order, load_forcefield, testing
 from taichimd.core.errors import SettingsError
 from taichimd.program.engine import Engine
 
-pytestmark = pytest.mark.once
-
 
 def test_tersoff_in_three_functions_has_the_forces_of_the_file():
     atoms = testing.silicon_cluster()

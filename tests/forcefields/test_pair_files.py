@@ -15,8 +15,6 @@ from taichimd.lammps.reference import lammps_evaluate
 from taichimd.program.check import check_forcefield
 from taichimd.program.engine import Engine
 
-pytestmark = pytest.mark.once
-
 BKS = {"Si O": "18003.7572 0.20520 133.5381", "O O": "1388.7730 0.36232 175.0", "Si Si": "900.0 0.3 0.0"}
 BORN = {"Si O": "2.0 0.3 1.7 20.0 30.0", "O O": "1.0 0.32 2.0 30.0 40.0", "Si Si": "3.0 0.3 1.5 10.0 5.0"}
 MORSE = {"Si O": "0.9 1.4 1.7", "O O": "0.1 1.2 2.6", "Si Si": "0.3 1.3 2.3"}

@@ -13,8 +13,6 @@ from taichimd.program.check import check_forcefield
 from taichimd.program.engine import Engine
 from tests.support.potfit_files import UNEVEN, functions, text_of
 
-pytestmark = pytest.mark.once
-
 
 def splines(made, kind, elements):
     """SciPy's splines with the ends that potfit has."""

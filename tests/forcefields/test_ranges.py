@@ -21,7 +21,6 @@ README = Path(taichimd.__file__).parents[1] / "potentials" / "README.md"
 
 
 @pytest.mark.parametrize("name", FILES)
-@pytest.mark.once
 def test_every_shipped_file_states_its_range(name):
     header = FILES[name].header
     assert header.valid_range
@@ -33,12 +32,10 @@ def test_every_shipped_file_states_its_range(name):
     ]
 
 
-@pytest.mark.once
 def test_the_elastic_constants_of_t2_are_warned_of():
     assert "elastic constants and phonons are poor" in FILES["Si.tersoff"].header.warnings[0]
 
 
-@pytest.mark.once
 def test_the_list_and_the_table_show_ranges_and_warnings(call):
     code, out, _ = call("potentials")
     assert code == 0
@@ -107,14 +104,12 @@ def test_python_warns_once_of_what_is_suspicious(suspicious, door):
         load_forcefield(suspicious).bind(["H", "O"])
 
 
-@pytest.mark.once
 def test_entries_of_other_elements_are_not_told(suspicious):
     with warnings.catch_warnings():
         warnings.simplefilter("error", TaichimdWarning)
         load_forcefield(suspicious).bind(["H"])
 
 
-@pytest.mark.once
 def test_a_file_of_ones_own_may_state_them(tmp_path):
     file = tmp_path / "mine.tersoff"
     shutil.copy(library.find("Si.tersoff"), file)

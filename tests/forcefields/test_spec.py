@@ -11,8 +11,6 @@ from taichimd.forcefields.reaxff.options import Options
 from taichimd.forcefields.spec import split_spec
 from taichimd.settings.types import absolute
 
-pytestmark = pytest.mark.once
-
 
 def options_of(spec):
     return load_forcefield(spec).terms[0].options

@@ -14,8 +14,6 @@ from taichimd.program.check import check_forcefield
 from taichimd.program.engine import Engine
 from taichimd.testing import assert_consistent
 
-pytestmark = pytest.mark.once
-
 EPSILON, SIGMA, A, B = 2.1683, 2.0951, 7.049556277, 0.6022245584
 END = 1.8 * SIGMA
 NUMBERS = {"eps": 2.1, "sigma": 2.0, "a": 1.8, "lam": 21.0, "gamma": 1.2, "cos": -0.3, "A": 7.0, "B": 0.6}

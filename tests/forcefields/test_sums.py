@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from ase import Atoms, units
 from ase.build import bulk
-from bits import elsewhere, here, needs_other_runtime
 from declared import ANGLE_VALUES, MORSE_VALUES, angle, morse
 
 from taichimd import LennardJones, Simulation, TaichiMD, check_forcefield, load_forcefield, testing
@@ -21,8 +20,6 @@ from taichimd.io.checkpoint import read_checkpoint
 from taichimd.neighbours.control import MAX_GROUPS
 from taichimd.program.engine import Engine
 from taichimd.program.systems import Systems
-
-pytestmark = pytest.mark.once
 
 MANY_BODY = f"{Path(__file__).parents[2] / 'examples' / 'own_many_body.py'}:copper"
 WEAK = LennardJones(epsilon=0.01, sigma=2.0, cutoff=4.5, truncation="force-shifted")
@@ -148,13 +145,6 @@ def test_bits_know_no_skin():
     ]
     for other in found[1:]:
         assert all(np.array_equal(a, b) for a, b in zip(found[0], other, strict=True))
-
-
-@pytest.mark.once  # compares both
-@pytest.mark.long
-@needs_other_runtime
-def test_both_runtimes_give_the_same_bits():
-    assert elsewhere("sum") == here("sum")
 
 
 # Doors.

@@ -8,8 +8,6 @@ from reading import reader, refused
 from taichimd.core.errors import ParameterFileError, UnitsMismatchError
 from taichimd.forcefields.formats.sw import FIELDS, read_sw
 
-pytestmark = pytest.mark.once
-
 NUMBERS = dict(zip(FIELDS, "2.1683 2.0951 1.8 21 1.2 -0.3333 7.0496 0.6022 4 0 0".split(), strict=True))
 
 

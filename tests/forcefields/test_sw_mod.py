@@ -14,8 +14,6 @@ from taichimd.program.engine import Engine
 from tests.program.test_heat_current import assert_current_is_slope
 from tests.support.bond_order_files import sw_mod_file
 
-pytestmark = pytest.mark.once
-
 
 def right_angles():
     """Atoms on a cubic lattice: cosines near 0, where C is 1, and near -1, where C is 0."""

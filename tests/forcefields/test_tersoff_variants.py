@@ -14,8 +14,6 @@ from taichimd.program.engine import Engine
 from tests.program.test_heat_current import assert_current_is_slope
 from tests.support.bond_order_files import STYLES, tersoff_file
 
-pytestmark = pytest.mark.once
-
 
 def structures(scale=1.0):
     """Crystal hot, alloy triclinic, cluster, dimers inside and outside the cutoff, dense random."""

@@ -9,8 +9,6 @@ from taichimd import AxilrodTeller, Engine, LennardJones, triple_energy
 from taichimd.core.errors import EvaluationError, SettingsError
 from taichimd.forcefields.triple_products import Products
 
-pytestmark = pytest.mark.once
-
 NU = {"Ar": 45.69, ("Ar", "Ar", "Kr"): 66.0, ("Ar", "Kr", "Kr"): 95.3, "Kr": 137.6}
 
 

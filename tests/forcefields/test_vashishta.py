@@ -16,8 +16,6 @@ from taichimd.forcefields.vashishta import COULOMB
 from taichimd.program.engine import Engine
 from taichimd.testing import assert_consistent
 
-pytestmark = pytest.mark.once
-
 PAIR = "447 9 1.2 -1.1 5 7.8 3 61.5 7 9 1 2.9 5 -0.3"
 NUMBERS = dict(zip(FIELDS, map(float, PAIR.split()), strict=True))
 ELEMENTS = [(i, j, k) for i in ("C", "Si") for j in ("C", "Si") for k in ("C", "Si")]

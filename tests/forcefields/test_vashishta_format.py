@@ -8,8 +8,6 @@ from reading import reader, refused
 from taichimd.core.errors import ParameterFileError, UnitsMismatchError
 from taichimd.forcefields.formats.vashishta import FIELDS, SIGNED, read_vashishta
 
-pytestmark = pytest.mark.once
-
 TEXT = "163.859 9 1.6 -0.8 999 44.2357 4.43 61.5 10 5.0365 1 2.6 0.5 -0.3333"
 NUMBERS = dict(zip(FIELDS, TEXT.split(), strict=True))
 

@@ -14,8 +14,6 @@ from taichimd.core.errors import OutputError
 from taichimd.io import artist, plots
 from taichimd.io.thermo import read_thermo
 
-pytestmark = pytest.mark.once
-
 TABLE = "step,time_ps,temperature_K,potential_eV,kinetic_eV,total_eV,conserved_eV,pressure_GPa,volume_A3\n"
 REPORT = {"formula": "Si2", "n_atoms": 2, "potential": {"name": "sw"}, "settings": {"ensemble": "nve"}}
 

@@ -9,8 +9,6 @@ from taichimd.core.errors import OutputError
 from taichimd.io import behind
 from taichimd.io.behind import Behind
 
-pytestmark = pytest.mark.once
-
 
 def test_what_is_put_is_done_in_order_and_elsewhere():
     done, mine = [], Behind()

@@ -15,8 +15,6 @@ from taichimd.core.errors import CheckpointError, TaichimdError
 from taichimd.io.checkpoint import read_checkpoint, write_checkpoint
 from taichimd.io.npz import DamagedFileError, read_arrays
 
-pytestmark = pytest.mark.once
-
 CASES = 1500
 
 

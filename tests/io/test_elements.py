@@ -7,8 +7,6 @@ from ase import Atoms
 from taichimd.core.errors import StructureError
 from taichimd.io.elements import element_named, element_of, is_element, isotopes_told
 
-pytestmark = pytest.mark.once
-
 
 @pytest.mark.parametrize(
     ("mass", "name", "symbol"),

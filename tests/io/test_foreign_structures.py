@@ -14,8 +14,6 @@ from taichimd.io.frames import read_frames
 from taichimd.io.structures import has_velocities, read_noted, read_structure, remarks
 from tests.support.structure_files import CIF, EXTXYZ, GRO, LAMMPS_DATA, PDB, POSCAR, RES
 
-pytestmark = pytest.mark.once
-
 
 def energy(atoms, potential):
     atoms.calc = TaichiMD(potential)

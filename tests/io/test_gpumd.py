@@ -8,8 +8,6 @@ from taichimd.estimators.spectra import hann, spectrum
 from taichimd.io.analysis_files import read_table
 from taichimd.io.gpumd import GpumdRun, read_gpumd
 
-pytestmark = pytest.mark.once
-
 
 def shc(path, lags=50, interval=0.004, num=100, windowed=True):
     """shc.out of an exponential: K after its window or before it, rows of w from w_max/num on."""

@@ -10,8 +10,6 @@ from taichimd.io.frames import read_frames
 from taichimd.io.structures import read_noted
 from tests.support.structure_files import LAMMPS_DATA, LAMMPS_DUMP
 
-pytestmark = pytest.mark.once
-
 
 @pytest.fixture
 def read(tmp_path):

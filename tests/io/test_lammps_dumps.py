@@ -12,8 +12,6 @@ from dumps import dump_text, random_walk
 from taichimd.errors import StructureError
 from taichimd.io.frames import read_frames
 
-pytestmark = pytest.mark.once
-
 BOX = np.diag([9.0, 10.0, 11.0])
 TILTED = np.array([[9.0, 0.0, 0.0], [-2.0, 10.0, 0.0], [1.5, 3.0, 11.0]])
 X = random_walk(frames=30)

@@ -10,8 +10,6 @@ from taichimd.errors import StructureError
 from taichimd.io.lammps_units import ASSUMED, UNITS, units_named, units_of_header
 from taichimd.settings.types import InputUnits
 
-pytestmark = pytest.mark.once
-
 
 def test_real_and_metal_are_what_the_manual_says():
     real, metal = UNITS["real"], UNITS["metal"]

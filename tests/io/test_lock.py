@@ -18,8 +18,6 @@ from taichimd.core.errors import OutputError
 from taichimd.io import lock
 from taichimd.io.lock import NAME, locked
 
-pytestmark = pytest.mark.once
-
 HOLD = """
 import sys, time
 from pathlib import Path

@@ -24,8 +24,6 @@ from taichimd.io.snapshot import Snapshot
 from taichimd.io.structures import read_structure
 from taichimd.program.engine import Engine
 
-pytestmark = pytest.mark.once
-
 SYMBOLS, PBC = ["Si", "C", "O", "Si"], np.array([True, True, False])
 CELL = np.array([[4.0, 0, 0], [1.0, 4.0, 0], [0.5, 0.25, 4.0]])
 

@@ -24,8 +24,6 @@ from taichimd.io.thermo import TERM, ThermoWriter, lacks, read_thermo, term_name
 from taichimd.io.trajectory import TrajectoryWriter
 from taichimd.system.velocities import maxwell_boltzmann
 
-pytestmark = pytest.mark.once
-
 
 def small_system(pbc=True):
     cell = [[4.0, 0, 0], [1.0, 4.0, 0], [0.5, 0.25, 4.0]]

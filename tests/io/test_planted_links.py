@@ -18,7 +18,6 @@ from taichimd.io.thermo import ThermoWriter
 from taichimd.io.trajectory import TrajectoryWriter
 
 pytestmark = [
-    pytest.mark.once,
     pytest.mark.skipif(not hasattr(os, "O_NOFOLLOW"), reason="this system opens links in one way only"),
 ]
 PBC = np.ones(3, bool)

@@ -8,8 +8,6 @@ from taichimd.core.errors import TaichimdError
 from taichimd.io.structures import read_structure
 from tests.support.structure_files import mutated, structure_bases
 
-pytestmark = pytest.mark.once
-
 CASES = 25
 """Of each format."""
 

@@ -9,8 +9,6 @@ from taichimd.core.errors import StructureError
 from taichimd.io import xyz
 from taichimd.io.structures import has_velocities, read_structure, remarks
 
-pytestmark = pytest.mark.once
-
 
 @pytest.fixture
 def silicon():

@@ -11,7 +11,7 @@ from taichimd.forcefields.library import find
 from taichimd.lammps import attach
 from taichimd.lammps.reference import lammps_attached, lammps_box, lammps_nve, setup_commands
 
-pytestmark = [pytest.mark.lammps, pytest.mark.once]
+pytestmark = pytest.mark.lammps
 
 
 def silicon(pbc=True):

@@ -18,7 +18,7 @@ from taichimd.lammps.processes import summed
 from taichimd.lammps.rank import _check_world
 from taichimd.lammps.reference import BAR_PER_EV_A3
 
-pytestmark = [pytest.mark.lammps, pytest.mark.once]
+pytestmark = pytest.mark.lammps
 
 SILICON = """units metal
 newton off

@@ -5,8 +5,6 @@ import pytest
 from taichimd.core.errors import SettingsError
 from taichimd.lammps.script import check_reach, read_script
 
-pytestmark = pytest.mark.once
-
 GOOD = """units metal # eV
 neighbor 1.5 bin
 create_box 2 &

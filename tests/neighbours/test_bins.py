@@ -7,6 +7,8 @@ from listed import assert_complete, scattered
 from taichimd.neighbours.grid import make_grid
 from taichimd.system.frame import make_frame
 
+pytestmark = pytest.mark.both
+
 
 @pytest.mark.parametrize("n", [2, 40, 100_000])
 def test_bins_that_are_visited_reach_as_far_as_the_search(n):

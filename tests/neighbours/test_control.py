@@ -1,11 +1,9 @@
 """The control array: slots have places of their own, and an instance reads and writes the values there."""
 
 import numpy as np
-import pytest
 
 from taichimd.neighbours.control import MAX_GROUPS, NONE, Control, Slot, control_size
 
-pytestmark = pytest.mark.once
 SLOTS = {name: slot for name, slot in vars(Control).items() if isinstance(slot, Slot)}
 
 

@@ -14,7 +14,6 @@ from taichimd.neighbours.rows import ATOM_MAJOR, row_layout
 from taichimd.program.engine import Engine
 
 pytestmark = [
-    pytest.mark.once,
     pytest.mark.skipif(row_layout(backend()) != ATOM_MAJOR, reason="rows of a CPU"),
 ]
 

@@ -33,6 +33,7 @@ CELLS = {
 }
 
 
+@pytest.mark.both
 @pytest.mark.parametrize("cell", CELLS.values(), ids=CELLS)
 def test_any_periodic_cell(cell):
     n = 4 if abs(np.linalg.det(cell)) < 70 else 25
@@ -120,6 +121,7 @@ def test_atoms_whole_cells_apart_whose_turns_have_one_code():
     assert (0, 1, 0, -1, 3) in found
 
 
+@pytest.mark.both
 @settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_random_cells(data):
@@ -159,6 +161,7 @@ def assert_complete_or_refused(positions, cell, pbc, radius):
     return fits
 
 
+@pytest.mark.both
 def test_rows_grow_past_a_thousand_neighbours():
     """The first width is 16 slots; nothing is dropped on the way to 1,199 neighbours."""
     positions = np.array(list(np.ndindex(12, 10, 10))) * 1.0 + np.random.default_rng(0).uniform(

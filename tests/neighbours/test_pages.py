@@ -19,8 +19,6 @@ from taichimd.system.species import elements_of, kinds_of, symbols_of
 from taichimd.system.state import State
 from taichimd.system.velocities import set_temperature
 
-pytestmark = pytest.mark.once
-
 
 class Table(Bundle):
     width = Number("i32", "slots of a row")

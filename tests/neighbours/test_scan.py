@@ -6,6 +6,8 @@ import pytest
 from taichimd.core.runtime import start, ti
 from taichimd.neighbours.scan import BLOCK, scan, scan_ends, scan_size
 
+pytestmark = pytest.mark.both
+
 start("cpu")
 ints = ti.types.ndarray(dtype=ti.i32, ndim=1)
 

@@ -10,8 +10,6 @@ from warps import WARP, lane, run
 
 from taichimd.neighbours.sorted_atoms import Search
 
-pytestmark = pytest.mark.once
-
 scan, rows, staged, inner = warps.emulated(
     "neighbours.scan", "neighbours.rows", "neighbours.search.staged_writes", "neighbours.search.inner"
 )

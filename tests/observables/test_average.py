@@ -13,8 +13,6 @@ from taichimd.estimators.average import (
     widening,
 )
 
-pytestmark = pytest.mark.once
-
 
 def test_inefficiency_of_an_ornstein_uhlenbeck_process():
     """exp(-k/tau) sums to g = (1 + a)/(1 - a) with a = exp(-1/tau)."""

@@ -7,8 +7,6 @@ from processes import ornstein_uhlenbeck
 from taichimd.estimators.blocks import block_note, consecutive_mean, pieces_of, with_note
 from taichimd.estimators.series import mean_of
 
-pytestmark = pytest.mark.once
-
 
 @pytest.mark.parametrize(("tau", "least"), [(0.01, 0.93), (1.0, 0.93), (2.5, 0.91)])
 @pytest.mark.parametrize("channels", [1, 40])

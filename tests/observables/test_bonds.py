@@ -12,8 +12,6 @@ from taichimd.core.errors import AnalysisError
 from taichimd.estimators.bonds import bond_structure, highest_peak
 from taichimd.system.lattices import build_lattice
 
-pytestmark = pytest.mark.once
-
 TETRAHEDRAL = np.degrees(np.arccos(-1 / 3))
 STRAIGHT = 180.0
 

@@ -25,8 +25,6 @@ from taichimd.transport.runs import RunSamples
 from taichimd.transport.settings import KappaSettings
 from taichimd.transport.spectra import across_interfaces, notes_on_flow
 
-pytestmark = pytest.mark.once
-
 BAR = bulk("Ar", a=5.3, cubic=True).repeat((12, 2, 2))
 BETWEEN = {"temperature": 40.0, "method": "interface", "interface": "15,46.8", "backend": "cpu"}
 

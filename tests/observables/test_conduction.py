@@ -12,8 +12,6 @@ from taichimd.estimators.conduction import (
     why_not_steady,
 )
 
-pytestmark = pytest.mark.once
-
 
 def test_lines_find_slopes_and_the_jump_between_them():
     x = np.arange(0.5, 100.0)

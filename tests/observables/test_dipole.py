@@ -11,8 +11,6 @@ from taichimd import Engine, ReaxFF
 from taichimd.io.analysis_files import read_table
 from taichimd.observables import observable
 
-pytestmark = pytest.mark.once
-
 RUN = "run water.extxyz --potential H2O.ffield --timestep 0.25 --backend cpu --temperature 600 --seed 3 "
 OBSERVE = "--every 8 --observe dipole,ir --observe-every 2 --observe-window 2fs "
 

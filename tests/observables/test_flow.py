@@ -24,8 +24,6 @@ from taichimd.core import units
 from taichimd.core.errors import SettingsError
 from taichimd.io.analysis_files import read_table
 
-pytestmark = pytest.mark.once
-
 SMOOTH = LennardJones(**testing.ARGON, cutoff=6.0, truncation="force-shifted")
 
 

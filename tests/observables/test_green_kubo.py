@@ -20,8 +20,6 @@ from taichimd.estimators.transport import (
 from taichimd.estimators.without_window import WithoutWindow, check_stacie, disagreement, stacie_integral
 from taichimd.observables.green_kubo import green_kubo_result
 
-pytestmark = pytest.mark.once
-
 TAU = 10.0
 EXACT = trapezoid_of_exponential(TAU, 1.0)
 # CODATA 2014, as in ASE; the internal unit of time is angstrom * sqrt(amu/eV).

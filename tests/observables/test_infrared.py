@@ -7,8 +7,6 @@ from taichimd.core.errors import AnalysisError
 from taichimd.estimators.infrared import FASTEST, infrared_spectrum
 from taichimd.estimators.molecules import made_whole
 
-pytestmark = pytest.mark.once
-
 
 @pytest.mark.parametrize("per_sample", [0.02, 0.1, 0.3])
 def test_a_vibration_has_its_line_and_its_strength(per_sample):

@@ -34,8 +34,6 @@ from taichimd.transport.kappa import (
 from taichimd.transport.linear import Linear
 from taichimd.transport.settings import KappaSettings
 
-pytestmark = pytest.mark.once
-
 SHORT = {"temperature": 60.0, "equilibrate": 20.0, "time": 100.0, "every": 5, "backend": "cpu"}
 ARGON = bulk("Ar", a=5.3, cubic=True) * (2, 1, 1)
 
@@ -148,7 +146,6 @@ def samples_in(folder):
     return [np.load(file)["current"] for file in sorted(folder.glob("run-??.npz"))]
 
 
-@pytest.mark.once
 def test_runs_of_one_launch_have_the_samples_of_runs_alone(tmp_path):
     alone, together = tmp_path / "alone", tmp_path / "together"
     for folder in (alone, together):

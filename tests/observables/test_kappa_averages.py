@@ -15,8 +15,6 @@ from taichimd.transport import files, kappa
 from taichimd.transport.kappa import conductivity, thermal_conductivity
 from taichimd.transport.settings import KappaSettings
 
-pytestmark = pytest.mark.once
-
 SHORT = {"temperature": 60.0, "equilibrate": 20.0, "backend": "cpu"}
 ARGON = bulk("Ar", a=5.3, cubic=True) * (2, 1, 1)
 

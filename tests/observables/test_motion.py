@@ -15,8 +15,6 @@ from taichimd.estimators.motion import (
     velocity_autocorrelation,
 )
 
-pytestmark = pytest.mark.once
-
 
 def random_walk(rng, frames, atoms, diffusion=(0.5, 1.0, 2.0), dt=0.5):
     """Brownian motion with a D for each direction."""

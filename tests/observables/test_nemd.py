@@ -16,8 +16,6 @@ from taichimd.transport.nemd import of_length
 from taichimd.transport.runs import RunSamples
 from taichimd.transport.settings import KappaSettings
 
-pytestmark = pytest.mark.once
-
 NEMD = {"temperature": 40.0, "method": "nemd", "difference": 16.0, "bath_length": 10.6, "backend": "cpu"}
 CELL = bulk("Ar", a=5.3, cubic=True)
 BAR = CELL.repeat((12, 2, 2))

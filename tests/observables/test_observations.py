@@ -26,8 +26,6 @@ from taichimd.observables.registry import OF_RUNS
 from taichimd.program.heat import heat_current
 from taichimd.system.velocities import drift, maxwell_boltzmann
 
-pytestmark = pytest.mark.once
-
 ARGON = LennardJones(epsilon=0.0104, sigma=3.4, cutoff=7.0, truncation="force-shifted")
 ALL = "rdf,msd,vacf,heat,viscosity"
 TABLES = [f"{name}.csv" for kind in ALL.split(",") for name in OF_RUNS[kind].tables]

@@ -5,7 +5,6 @@ import pytest
 from ase import Atoms as Structure
 from ase.build import bulk
 from ase.neighborlist import neighbor_list
-from bits import elsewhere, here, needs_other_runtime
 from samples import FRAMES, KINDS, POS, VEL, correlation, kinds_of, placed, radial
 
 from taichimd import testing
@@ -63,6 +62,7 @@ def test_one_atom_sees_its_own_images():
     assert counts[counts > 0].tolist() == [6, 12]
 
 
+@pytest.mark.both
 def test_radial_histogram_goes_on_from_a_checkpoint():
     atoms = thin()
     arrays = placed(range(9), pos=atoms.positions, kind=kinds_of(atoms))
@@ -103,6 +103,7 @@ def plain(window, every):
     return msd, vacf, origins
 
 
+@pytest.mark.both
 @pytest.mark.parametrize(("window", "every"), [(20, 1), (20, 7), (21, 7), (5, 9), (139, 10)])
 def test_time_correlation_is_the_plain_mean_over_origins(window, every):
     for found, expected in zip(correlation(window, every).results(), plain(window, every), strict=True):
@@ -193,10 +194,3 @@ def test_samplers_take_the_arrays_of_a_state(precision):
     assert (msd[:2] == 0).all()
     expected = (0.01 * atoms.positions[kinds_of(atoms) == 1]) ** 2
     np.testing.assert_allclose(vacf[1, 1], expected.mean(axis=0), rtol=1e-6)
-
-
-@pytest.mark.once  # compares both
-@pytest.mark.long
-@needs_other_runtime
-def test_other_runtime_and_thread_count_give_the_same_bits():
-    assert elsewhere("samplers") == here("samplers")

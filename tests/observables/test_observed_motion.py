@@ -13,8 +13,6 @@ from taichimd.core.units import GPA
 from taichimd.io.analysis_files import read_table
 from taichimd.program.engine import Engine
 
-pytestmark = pytest.mark.once
-
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):

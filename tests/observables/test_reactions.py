@@ -20,8 +20,6 @@ from taichimd.estimators.reactions import find_reactions
 from taichimd.io import reaction_files
 from taichimd.io.lammps_bonds import BondReader, bond_file_kind, read_species
 
-pytestmark = pytest.mark.once
-
 STEP = 0.01
 """ps between frames."""
 

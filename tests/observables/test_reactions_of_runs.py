@@ -16,8 +16,6 @@ from taichimd.estimators.reactions import find_reactions
 from taichimd.observables.plan import Plan
 from taichimd.observables.planning import make_plan
 
-pytestmark = pytest.mark.once
-
 RUN = "run gas.extxyz --potential CHO.ffield --timestep 0.2 --backend cpu --temperature 3000 --seed 3 "
 RULE = "--bond-formed 0.95 --bond-broken 0.9 --bond-lifetime 1fs "
 """Bonds of hydrogen vibrate through these thresholds, so there are events after a few steps."""

@@ -12,8 +12,6 @@ from taichimd.estimators.series import (
     running_integral,
 )
 
-pytestmark = pytest.mark.once
-
 
 def test_autocorrelation_is_the_plain_sum():
     x = np.random.default_rng(0).standard_normal((57, 2, 3)) + 0.3

@@ -6,8 +6,6 @@ from processes import ornstein_uhlenbeck
 
 from taichimd.estimators.slope import slope_of
 
-pytestmark = pytest.mark.once
-
 
 def test_by_hand():
     """0, 2, 1 at 0, 1, 2: slope 1/2 (sum of (t - 1) x over 2); residuals -1/2, 1, -1/2 about the line."""

@@ -20,8 +20,6 @@ from taichimd.observables import observable
 from taichimd.observables.plan import Plan
 from taichimd.observables.planning import make_plan
 
-pytestmark = pytest.mark.once
-
 RUN = "run gas.extxyz --potential CHO.ffield --timestep 0.1 --backend cpu --temperature 500 --seed 3 "
 
 

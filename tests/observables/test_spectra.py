@@ -25,8 +25,6 @@ from taichimd.io.analysis_files import read_table
 from taichimd.observables.planning import make_plan
 from taichimd.program.across import Between
 
-pytestmark = pytest.mark.once
-
 
 @pytest.mark.parametrize("masses", [1.0, 3.0])
 def test_the_spectrum_of_a_ballistic_chain_is_its_transmission(masses):

@@ -16,9 +16,6 @@ def angles(*bonds, bins=180, **options):
     return (np.arange(bins) + 0.5) * 180.0 / bins, counts / max(counts.sum(), 1.0)
 
 
-pytestmark = pytest.mark.once
-
-
 def test_ideal_gas_has_no_structure_and_honest_errors():
     rng, n, box, r_max, bins, samples = np.random.default_rng(0), 60, 10.0, 5.0, 10, 10
     z = []

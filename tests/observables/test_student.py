@@ -9,8 +9,6 @@ from scipy.special import stdtrit
 
 from taichimd.estimators.student import quantile_975
 
-pytestmark = pytest.mark.once
-
 
 @pytest.mark.parametrize("degrees", [0.3, 1.0, 1.7, 2.0, 9.0, 47.3, 299.9, 300.0, 3000.0, 1e9])
 def test_it_is_the_quantile_of_scipy(degrees):

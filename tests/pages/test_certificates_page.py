@@ -1,13 +1,10 @@
 """docs/howto/validate.md: the table of the shipped potentials is that of the committed certificates."""
 
-import pytest
 from pages import text_of
 
 from taichimd.forcefields.library import shipped
 from validation import common
 from validation.certificates import page_rows
-
-pytestmark = pytest.mark.once
 
 
 def test_each_shipped_file_has_a_certificate_and_each_certificate_its_row():

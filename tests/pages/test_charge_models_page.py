@@ -5,7 +5,6 @@ from pages import text_of
 
 from validation import common
 
-pytestmark = pytest.mark.once
 PAGE = "docs/forcefields/reaxff_charges.md"
 NAMES = {"qeq": "QEq", "qeqr": "QEqR", "qtpie": "QTPIE", "acks2": "ACKS2"}
 

@@ -6,8 +6,6 @@ import pytest
 
 import taichimd
 
-pytestmark = pytest.mark.once
-
 NAMES = [name for name in taichimd.__all__ if name != "__version__"]
 
 

@@ -12,8 +12,6 @@ import pytest
 from taichimd.cli.app import main
 from taichimd.io.analysis_files import read_table
 
-pytestmark = pytest.mark.once
-
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SCREEN = 80  # lines
 
@@ -161,7 +159,6 @@ def test_native_labels_score_lower_than_shuffled_ones(script):
 
 
 @pytest.mark.long
-@pytest.mark.once
 def test_hydrogen_burns_to_water(script, folder, monkeypatch):
     monkeypatch.setattr("sys.argv", ["hydrogen_combustion.py"])
     out = script("hydrogen_combustion.py")

@@ -9,8 +9,6 @@ import pytest
 
 import taichimd
 
-pytestmark = pytest.mark.once
-
 PACKAGE = Path(taichimd.__file__).parent
 LAYERS = [
     "core",

@@ -1,4 +1,4 @@
-"""Every test runs in `make test` or `make test-long`, and in CI; the last line says what a run leaves out."""
+"""Every test runs in one of the commands of the Makefile; the last line says what a run leaves out."""
 
 import re
 import subprocess
@@ -8,23 +8,29 @@ from pathlib import Path
 import pytest
 from pages import ROOT, text_of
 
-pytestmark = pytest.mark.once
-
 TESTS = ROOT / "tests"
 SAMPLE = """
 import pytest
 
+def test_of_one(): assert False
+
+@pytest.mark.both
 def test_of_both(): assert True
 
-@pytest.mark.once
-def test_of_one(): assert True
-
+@pytest.mark.both
 @pytest.mark.runtime("none")
 def test_of_another(): assert False
 
+@pytest.mark.both
 @pytest.mark.long
-def test_of_minutes(): assert True
+def test_of_minutes(): assert False
 
+@pytest.mark.both
+@pytest.mark.long
+@pytest.mark.exhaustive
+def test_of_a_release(): assert False
+
+@pytest.mark.both
 def test_skipped(): pytest.skip("no moon")
 """
 
@@ -42,21 +48,36 @@ def test_few_tests_are_bound_to_a_runtime():
     assert {name: count for name, count in found.items() if count} == OF_A_RUNTIME
 
 
-def test_the_commands_of_ci_leave_out_nothing_that_another_one_runs():
+CHOSEN = {
+    "test": "not long and not exhaustive",
+    "test-long": "long and not exhaustive",
+    "test-all": "not exhaustive",
+    "test-exhaustive": "exhaustive",
+    "test-taichi": "both and not long and not exhaustive",
+}
+
+
+def test_each_test_is_of_one_command_and_ci_runs_all_but_the_exhaustive_ones():
     make, ci = text_of("Makefile"), text_of(".ci/run")
-    chosen = {
-        target: re.search(rf'^{target}:.*\n\t.*-m (long|"[^"]*")', make, re.M)[1].strip('"')
-        for target in ("test", "test-long", "test-taichi")
-    }
-    assert chosen == {"test": "not long", "test-long": "long", "test-taichi": "not long and not once"}
-    assert re.search(r"^test-all:.*\n\t\$\(PYTEST\)\n", make, re.M)
+    found = re.findall(r'^(test[a-z-]*):.*\n\t.*-m (?:"([^"]*)"|(\w+))', make, re.M)
+    assert {target: quoted or word for target, quoted, word in found} == CHOSEN
     assert all(f"\nmake {target}\n" in ci for target in ("test-all", "test-taichi"))
     assert "TAICHIMD_REQUIRE_LAMMPS=1 TAICHIMD_REQUIRE_MDTRAJ=1" in ci
+    assert "`make test-exhaustive`" in text_of("CONTRIBUTING.md").partition("## Release")[2]
 
 
-def test_long_cases_are_of_tests_that_there_are():
-    cases = (TESTS / "support" / "long_cases.txt").read_text(encoding="utf-8").splitlines()
-    assert cases == sorted(set(cases))
+def test_tests_of_taichi_run_under_taichi():
+    others = [file.read_text(encoding="utf-8") for file in TESTS.rglob("test_*.py") if file != Path(__file__)]
+    of_taichi = [text for text in others if 'mark.runtime("taichi")' in text]
+    assert of_taichi
+    assert all("pytestmark = pytest.mark.both" in text for text in of_taichi)
+
+
+@pytest.mark.parametrize("name", ["long", "exhaustive"])
+def test_listed_cases_are_of_tests_that_there_are(name):
+    lines = (TESTS / "support" / f"{name}.txt").read_text(encoding="utf-8").splitlines()
+    cases = [line for line in lines if line and not line.startswith("# ")]
+    assert len(cases) == len(set(cases)) > 50
     for case in cases:
         file, _, name = case.partition("::")
         assert f"def {name.partition('[')[0]}(" in text_of(file), case
@@ -67,16 +88,17 @@ def test_the_last_line_says_what_was_skipped_and_why(tmp_path, processes):
     (tmp_path / "conftest.py").write_text((TESTS / "conftest.py").read_text(encoding="utf-8"))
     (tmp_path / "test_sample.py").write_text(SAMPLE)
     (tmp_path / "pytest.ini").write_text(
-        f"[pytest]\npythonpath = {TESTS / 'support'}\nmarkers =\n once\n long\n runtime(name)\n"
+        f"[pytest]\npythonpath = {TESTS / 'support'}\nmarkers =\n both\n long\n exhaustive\n runtime(name)\n"
     )
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", str(processes)]
     done = subprocess.run(
-        [*command, "-m", "not long and not once"], cwd=tmp_path, capture_output=True, text=True, timeout=120
+        [*command, "-m", CHOSEN["test-taichi"]], cwd=tmp_path, capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 0, done.stdout + done.stderr
     last = done.stdout.splitlines()[-1]
     assert re.fullmatch(
         r"tests ran under (taichi|quadrants); 2 skipped, 1 for: is of the runtime none; 1 for: no moon; "
-        r"left out: those marked long \(make test-long\) and once \(make test\)",
+        r"left out: those marked long \(make test-long\), those marked exhaustive \(make test-exhaustive\), "
+        r"those not marked both \(make test\)",
         last,
     )

@@ -7,8 +7,6 @@ from pages import ROOT
 
 from validation.mutations import LIST, applied, mutations
 
-pytestmark = pytest.mark.once
-
 ALL = mutations()
 
 

@@ -12,8 +12,6 @@ from pages import PAGES
 
 import taichimd
 
-pytestmark = pytest.mark.once
-
 ROOT = Path(__file__).parents[2]
 try:
     import tomllib

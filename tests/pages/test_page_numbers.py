@@ -11,8 +11,6 @@ from validation.benchmarks import group_cost
 from validation.benchmarks.gpumd_figures import npt_over_nve
 from validation.several_gpus import __main__ as several_gpus
 
-pytestmark = pytest.mark.once
-
 
 def of(name, *path):
     """What a result holds at these keys."""

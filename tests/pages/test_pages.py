@@ -14,8 +14,6 @@ from peers import require_lammps
 
 from taichimd.settings.run import SETTINGS
 
-pytestmark = pytest.mark.once
-
 TESTED_APART = ("docs/python.md", "docs/trajectories.md", "docs/record.md")
 WITHOUT_ENGINE = [
     f"docs/ensembles/{name}.md"

@@ -8,8 +8,6 @@ from pages import run_blocks, text_of
 
 from taichimd import __all__ as public
 
-pytestmark = pytest.mark.once
-
 PAGE = "docs/python.md"
 
 

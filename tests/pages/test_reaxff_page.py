@@ -11,7 +11,6 @@ from taichimd.forcefields.reaxff.arrays import TERMS
 from validation import common
 from validation.reaxff import speed, trajectories
 
-pytestmark = pytest.mark.once
 PAGE = "docs/measurements/reaxff.md"
 PAPER = json.loads((ROOT / "validation" / "reaxff" / "paper.json").read_text(encoding="utf-8"))
 

@@ -16,8 +16,6 @@ from taichimd.io.checkpoint import Checkpoint
 from taichimd.io.thermo import COLUMNS
 from taichimd.settings.run import SETTINGS
 
-pytestmark = pytest.mark.once
-
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "record.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)

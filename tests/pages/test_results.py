@@ -9,8 +9,6 @@ from pages import ROOT
 
 from validation import common
 
-pytestmark = pytest.mark.once
-
 FILES = sorted((ROOT / "validation" / "results").glob("*.json"))
 TO_MEASURE_AGAIN = {
     "benchmarks_host_loops_h100",

@@ -11,8 +11,6 @@ from pages import PAGES, ROOT
 
 import taichimd
 
-pytestmark = pytest.mark.once
-
 
 @pytest.fixture
 def docs(monkeypatch):

@@ -9,8 +9,6 @@ from pages import text_of
 from validation.benchmarks.systems import CASES
 from validation.systems import MELT_TEMPERATURE, shipped_forcefield
 
-pytestmark = pytest.mark.once
-
 
 def rows():
     """Cells of each row of the table, by the name of the case."""

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.once
-
 TESTS = Path(__file__).parents[1]
 SEARCHES = {"findall", "finditer", "glob", "rglob", "iterdir", "splitlines", "registered_commands"}
 """What may find nothing: a loop over it then asserts nothing."""

@@ -8,8 +8,6 @@ import pytest
 from fake_engine import fake  # noqa: F401  (a fixture)
 from pages import ROOT, run_blocks
 
-pytestmark = pytest.mark.once
-
 PAGE = "docs/trajectories.md"
 
 

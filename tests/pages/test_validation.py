@@ -26,7 +26,7 @@ from validation.decomposition import accuracy, bits, divergence, growth
 from validation.decomposition.states import DECOMPOSITIONS
 from validation.physics import heat_by_frequency, kappa_silicon, silica_glass
 
-pytestmark = [pytest.mark.once, pytest.mark.first]
+pytestmark = pytest.mark.first
 
 
 def test_differing_bits_counts_numbers_and_bits():

@@ -4,10 +4,7 @@ import re
 from fnmatch import fnmatch
 from importlib.util import find_spec
 
-import pytest
 from pages import ROOT, text_of
-
-pytestmark = pytest.mark.once
 
 ROWS = [
     line.strip("| ").split(" | ")

@@ -4,8 +4,6 @@ import pytest
 
 from taichimd.parallel.ahead import MAX_AHEAD, Ahead, spread_of
 
-pytestmark = pytest.mark.once
-
 
 def test_the_host_looks_where_lists_are_expected_to_end():
     ahead = Ahead(lasts=10.0)

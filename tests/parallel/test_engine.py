@@ -13,7 +13,6 @@ from taichimd import Engine
 from taichimd.core.processes import mpiexec
 
 pytestmark = [
-    pytest.mark.once,
     pytest.mark.skipif(not importlib.util.find_spec("mpi4py"), reason="mpi4py is not installed"),
 ]
 

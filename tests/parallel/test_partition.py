@@ -6,8 +6,6 @@ import pytest
 from taichimd.parallel.partition import Slabs, Stretch
 from taichimd.system.frame import make_frame
 
-pytestmark = pytest.mark.once
-
 
 def parts_of(slabs, x, room, wanted):
     """The parts of all processes."""

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from ase import Atoms, units
 from ase.build import bulk
-from bits import elsewhere, here, needs_other_runtime
 
 from taichimd import AxilrodTeller, Batch, Engine, LennardJones, load_forcefield, testing
 from taichimd.core import memory
@@ -82,7 +81,6 @@ def test_each_system_has_the_bits_that_it_has_alone(name):
         assert_same(member, alone)
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(
     "options", [{}, {"precision": "mixed"}, {"decomposition": "tuple"}, {"skin": 0.5}], ids=str
 )
@@ -99,7 +97,6 @@ def test_pairs_in_all_ways(options):
         assert_same(member, alone)
 
 
-@pytest.mark.once
 def test_systems_of_other_elements_and_thermostats_with_inertia():
     forcefield = load_forcefield("SiC_1989.tersoff")
     carbon = testing.with_velocities(bulk("C", "diamond", a=3.57, cubic=True), 300.0, 1)
@@ -116,7 +113,6 @@ def test_systems_of_other_elements_and_thermostats_with_inertia():
         assert_same(member, alone)
 
 
-@pytest.mark.once
 @pytest.mark.long
 def test_fixed_atoms_stay():
     given, forcefield = [silicon(1, 1), silicon(1, 2)], load_forcefield("Si.sw")
@@ -130,7 +126,6 @@ def test_fixed_atoms_stay():
         assert_same(member, alone)
 
 
-@pytest.mark.once
 def test_a_member_can_be_set_anew():
     given, forcefield = [silicon(1, 1), silicon(1, 2)], load_forcefield("Si.sw")
     batch = Batch(given, forcefield)
@@ -175,7 +170,6 @@ def test_a_system_that_explodes_stops_and_the_others_go_on(ensemble):
             member.thermo()
 
 
-@pytest.mark.once
 def test_bad_batches_are_refused_in_one_sentence(monkeypatch):
     forcefield, one = load_forcefield("Si.sw"), silicon(1, 1)
     with pytest.raises(MissingParameterError, match=r"system 1 \(counted from 0\): .*Ge"):
@@ -213,7 +207,6 @@ def test_triples_of_one_system_only():
         Batch([three, three[:2]], AxilrodTeller(nu=45.69, cutoff=8.0))
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(
     "options", [{}, {"enumeration": "direct"}, {"cutoff": 7.0}], ids=["tiles", "direct", "cutoff"]
 )
@@ -241,11 +234,3 @@ def test_all_triples_of_each_system(options):
         one, other = member.evaluate(), alone.evaluate()
         assert one.energy == other.energy
         np.testing.assert_array_equal(one.virials, other.virials)
-
-
-@pytest.mark.once  # compares both
-@pytest.mark.long
-@needs_other_runtime
-@pytest.mark.parametrize("name", ["batch", "all-triples", "triangles"])
-def test_both_runtimes_and_thread_counts_give_the_same_bits(name):
-    assert elsewhere(name) == here(name)

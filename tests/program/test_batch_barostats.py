@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from ase import units
 from ase.build import bulk
-from bits import elsewhere, here, needs_other_runtime
 
 from taichimd import Batch, Engine, LennardJones, load_forcefield, testing
 from taichimd.core.errors import BlowUpError, CapacityError, SettingsError
@@ -72,7 +71,6 @@ def test_each_system_has_the_bits_that_it_has_alone(name):
         assert abs(member.volume - abs(np.linalg.det(systems()[number].cell.array))) > 1e-3
 
 
-@pytest.mark.once
 def test_of_three_body_terms_with_an_axis_that_is_open():
     given = [testing.with_velocities(bulk("Si", cubic=True).repeat(k), 300.0, k) for k in (1, 2)]
     given[1].pbc = (True, False, True)
@@ -85,7 +83,6 @@ def test_of_three_body_terms_with_an_axis_that_is_open():
         assert_same(member, engine)
 
 
-@pytest.mark.once
 @pytest.mark.long
 def test_lists_are_built_anew_in_moving_cells():
     """In hot argon, between whose builds cells change; short skins ask for many."""
@@ -100,7 +97,6 @@ def test_lists_are_built_anew_in_moving_cells():
         assert_same(member, alone)
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("steps", [24, 25])
 def test_a_batch_goes_on_from_a_checkpoint(steps):
     """In a step of action or behind one."""
@@ -142,7 +138,6 @@ def test_a_cell_that_runs_away_stops_its_system_and_no_other(name, pressure):
         np.testing.assert_array_equal(member.frame.vectors, alone.cell)
 
 
-@pytest.mark.once
 def test_what_does_not_suit_a_system_is_refused_by_its_name():
     given = systems()
     with pytest.raises(
@@ -152,10 +147,3 @@ def test_what_does_not_suit_a_system_is_refused_by_its_name():
     given[1].pbc = (True, True, False)
     with pytest.raises(SettingsError, match=r"system 1 \(counted from 0\): .*not periodic there"):
         Batch(given[:2], ARGON, ensembles=[bath("npt-scr", 0), bath("npt-scr", 1)])
-
-
-@pytest.mark.once  # compares both
-@pytest.mark.long
-@needs_other_runtime
-def test_both_runtimes_and_thread_counts_give_the_same_bits():
-    assert elsewhere("batch-npt") == here("batch-npt")

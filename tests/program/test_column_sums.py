@@ -8,8 +8,6 @@ import pytest
 from taichimd.core.matrix3 import determinant
 from taichimd.program.totals import SPLIT, column_sums
 
-pytestmark = pytest.mark.once
-
 
 def same_as_fsum(values):
     with np.errstate(all="ignore"):

@@ -8,8 +8,6 @@ from ase.build import bulk
 from taichimd import AxilrodTeller, LennardJones
 from taichimd.program.engine import Engine
 
-pytestmark = pytest.mark.once
-
 PAIRS = {"Ar": {"epsilon": 0.0104, "sigma": 3.4}, "Kr": {"epsilon": 0.014, "sigma": 3.6}}
 ARGON = LennardJones(cutoff=6.0, pairs=PAIRS)
 NU = {"Ar": 45.7, "Kr": 137.6, ("Ar", "Ar", "Kr"): 66.0, ("Ar", "Kr", "Kr"): 95.0}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from ase import Atoms
 from ase.build import bulk
-from bits import elsewhere, here, in_another_process, needs_other_runtime
+from bits import here, in_another_process
 from declared import ANGLE_VALUES, MORSE_VALUES, angle, morse
 
 from taichimd import testing
@@ -142,6 +142,7 @@ def test_thermo_adds_up():
 # The same bits, however the work is organised.
 
 
+@pytest.mark.both
 @EVERY
 def test_bits_do_not_depend_on_the_skin(name):
     expected = reference(name, 60)
@@ -171,6 +172,7 @@ def test_a_sort_moves_masses_of_one_species(fixed):
         np.testing.assert_array_equal(often.positions()[mask], atoms.positions[mask])
 
 
+@pytest.mark.both
 @EVERY
 def test_bits_do_not_depend_on_how_a_run_is_split(name):
     expected = reference(name, 60)
@@ -207,6 +209,7 @@ def test_bits_do_not_depend_on_where_the_atoms_were_sorted_first(name):
     assert_same_bits(state(engine), expected)
 
 
+@pytest.mark.both
 @EVERY
 def test_restart_continues_to_the_last_bit(name):
     expected = reference(name, 60)
@@ -328,6 +331,7 @@ def test_a_changed_cell_is_followed(name):
     assert_same_bits(state(engine), state(fresh))
 
 
+@pytest.mark.both
 def test_a_gas_that_condenses_grows_its_rows():
     """Rows sized for a dilute box must grow during a run without losing a neighbour."""
     rng = np.random.default_rng(0)
@@ -369,7 +373,7 @@ def test_single_precision_repeats_its_bits_too(name):
     assert_same_bits(state(second), state(first))
 
 
-@pytest.mark.once
+@pytest.mark.both
 def test_memory_of_an_engine_does_not_wait_for_the_garbage_collector():
     engine, dt = made("lj")
     engine.advance(2, dt)
@@ -381,15 +385,6 @@ def test_memory_of_an_engine_does_not_wait_for_the_garbage_collector():
         assert [one() for one in held] == [None] * 4
     finally:
         gc.enable()
-
-
-@pytest.mark.once  # compares both
-@pytest.mark.long
-@needs_other_runtime
-@pytest.mark.parametrize("name", ["silicon", "silica", "melt", "relaxation"])
-def test_both_runtimes_and_thread_counts_give_the_same_trajectory(name):
-    """200 steps, to the last bit: positions, velocities, forces and totals."""
-    assert elsewhere(name) == here(name)
 
 
 def test_bits_do_not_depend_on_how_well_kernels_are_optimised():

@@ -13,8 +13,6 @@ from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.forcefields.load import load_forcefield
 from taichimd.program.engine import Engine
 
-pytestmark = pytest.mark.once
-
 LJ = {**testing.ARGON, "cutoff": 6.0}
 
 

@@ -26,7 +26,6 @@ from taichimd.core.errors import EvaluationError, PropertyError, SettingsError
 from taichimd.core.units import FS
 from taichimd.testing import rattled, silicon_triclinic, with_velocities
 
-pytestmark = pytest.mark.once
 NATIVE = "Si.sw"
 ENSEMBLES = {
     "NVE": lambda: None,

@@ -10,8 +10,6 @@ from taichimd.forcefields.load import load_forcefield
 from taichimd.program import device
 from taichimd.program.engine import Engine
 
-pytestmark = pytest.mark.once
-
 
 @pytest.mark.parametrize("name", ["argon", "silicon"])
 def test_one_thread_that_moves_all_atoms_leaves_the_same_bits(monkeypatch, name):

@@ -8,8 +8,6 @@ from taichimd import evaluate_many, second_order, third_order, write_force_const
 from taichimd.core.errors import SettingsError
 from taichimd.force_constants import forces_of
 
-pytestmark = pytest.mark.once
-
 
 def test_second_and_third_order_are_derivatives_of_forces(tmp_path):
     atoms = bulk("Si", cubic=True)

@@ -18,8 +18,6 @@ from taichimd.core.errors import EvaluationError, SettingsError
 from taichimd.program.engine import Engine
 from taichimd.program.ghosts import GhostForces
 
-pytestmark = pytest.mark.once
-
 SI = bulk("Si", cubic=True) * 2
 SI.rattle(0.08, seed=3)
 AR = bulk("Ar", "fcc", 5.3, cubic=True) * 2

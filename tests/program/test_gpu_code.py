@@ -13,12 +13,10 @@ from bits import here
 from taichimd.core import runtime
 
 pytestmark = pytest.mark.first
-FEW = ["melt", "monte-carlo-one-by-one"]
-"""Those that ask for most of warps."""
+FEW = ["melt", "monte-carlo-one-by-one", "silicon", "npt-scr"]
+"""Those that ask for most of warps, a bond order and a barostat."""
 MANY = [
-    "silicon",
     "silica",
-    "npt-scr",
     "monte-carlo",
     "batch",
     "triangles",
@@ -28,14 +26,15 @@ MANY = [
     "group-baths",
     "single-moves-together",
 ]
+"""Other terms in the loops of those."""
 
 
 @pytest.mark.parametrize(
     "names",
     [
-        FEW,
-        pytest.param(MANY, marks=pytest.mark.long),
-        pytest.param([*bits.OF_FILES], marks=pytest.mark.long),
+        pytest.param(FEW, marks=pytest.mark.long),
+        pytest.param(MANY, marks=pytest.mark.exhaustive),
+        pytest.param([*bits.OF_FILES], marks=pytest.mark.exhaustive),
     ],
     ids=["few", "many", "files"],
 )

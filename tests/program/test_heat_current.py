@@ -14,8 +14,6 @@ from taichimd.program.across import Between
 from taichimd.program.engine import Engine
 from taichimd.program.heat import heat_current
 
-pytestmark = pytest.mark.once
-
 FIRST = np.array([1 / 280, -4 / 105, 1 / 5, -4 / 5, 0, 4 / 5, -1 / 5, 4 / 105, -1 / 280])
 """Weights of nine equidistant values in the first derivative at the middle one; the error is of order 8."""
 TEMPERATURE = 1200.0

@@ -34,6 +34,7 @@ def plans(monkeypatch):
     return found
 
 
+@pytest.mark.both
 @pytest.mark.parametrize("pbc", [[False] * 3, [False, True, True]], ids=["droplet", "slab"])
 def test_bins_serve_until_an_atom_leaves_them(pbc, plans, monkeypatch):
     """A run in which an atom flies 100 Å away has the bits of a run with bins laid out each time."""

@@ -10,8 +10,6 @@ from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.forcefields.load import load_forcefield
 from taichimd.program.engine import Engine
 
-pytestmark = pytest.mark.once
-
 FAR = 300
 """Cells from the origin: coordinates of some thousand angstrom, where float32 resolves 2e-4 angstrom."""
 CASES = {

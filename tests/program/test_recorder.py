@@ -29,8 +29,6 @@ from taichimd.program.batch import Batch
 from taichimd.program.engine import Engine
 from taichimd.program.recorder import Recorder
 
-pytestmark = pytest.mark.once
-
 LJ = LennardJones(**testing.ARGON, cutoff=6.0, truncation="force-shifted")
 RUNS = loop._runs
 STEP = 0.4  # internal units, about 4 fs

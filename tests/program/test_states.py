@@ -57,6 +57,7 @@ def reference(engine):
     return np.where((r > 0) & (r < 5.5), (1.0 - r / 5.5) ** 2, 0.0).sum(1)
 
 
+@pytest.mark.both
 def test_a_state_is_updated_once_a_step_and_follows_its_atom():
     engine = Engine(atoms(), TOY)
     charge = np.zeros(256)

@@ -17,8 +17,6 @@ from taichimd.enumerate.all_triples import MAPPINGS
 from taichimd.enumerate.triple_items import TILING, Tiling, energy_items
 from taichimd.program.triple_energy import TripleSum, in_ev
 
-pytestmark = pytest.mark.once
-
 NU = 45.69
 PURE = {"Ar": 45.69, "Kr": 137.6}
 

@@ -114,6 +114,7 @@ def test_structure_and_what_it_carries_are_kept():
     assert found.pressure == pytest.approx(-again.get_stress()[:3].mean() / GPA, rel=1e-9)
 
 
+@pytest.mark.both
 @pytest.mark.parametrize("cell", ["none", "full"])
 def test_bits_do_not_depend_on_the_skin(cell):
     runs = [relax(argon(), ARGON, fmax=1e-4, cell=cell, skin=skin) for skin in (0.05, 0.4, None, 2.0)]

@@ -14,8 +14,6 @@ from taichimd import LennardJones, ReaxFF, relax, testing
 from taichimd.cli.app import main
 from taichimd.core.errors import RelaxationError, SettingsError, StructureError
 
-pytestmark = pytest.mark.once
-
 
 def structures():
     """Of several sizes; one has fixed atoms, one is at its minimum."""

@@ -10,7 +10,7 @@ from taichimd.report.folders import parts_of
 from taichimd.report.frames import shown_frames
 from taichimd.report.page import write_page
 
-pytestmark = [pytest.mark.once, pytest.mark.browser]
+pytestmark = pytest.mark.browser
 SILICON = np.array([0xF0, 0xC8, 0xA0]) / 255
 """Colour of an atom of silicon (Jmol's)."""
 

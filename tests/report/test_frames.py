@@ -10,8 +10,6 @@ from taichimd.core.errors import StructureError
 from taichimd.report import frames as module
 from taichimd.report.frames import shown_frames
 
-pytestmark = pytest.mark.once
-
 
 def test_positions_lie_in_the_cell_and_times_are_labels(tmp_path):
     (tmp_path / "a.extxyz").write_text(frames(3))

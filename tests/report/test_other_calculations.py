@@ -12,8 +12,6 @@ from run_folders import write_run
 from taichimd.report.compose import report_page
 from taichimd.report.folders import parts_of
 
-pytestmark = pytest.mark.once
-
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):

@@ -3,13 +3,11 @@
 import re
 from html.parser import HTMLParser
 
-import pytest
 from matplotlib.figure import Figure
 
 from taichimd.core import markup
 from taichimd.report import page
 
-pytestmark = pytest.mark.once
 EVIL = '<script>alert("1")</script>\x1b[31m & <img src=x onerror=y>'
 
 

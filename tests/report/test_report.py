@@ -17,8 +17,6 @@ from taichimd.report.folders import parts_of
 from taichimd.report.frames import Shown, shown_frames
 from taichimd.report.view import view
 
-pytestmark = pytest.mark.once
-
 
 def test_a_run_has_its_results_commands_and_citations(tmp_path):
     (part,) = parts_of(write_run(tmp_path / "run"))

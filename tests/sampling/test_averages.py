@@ -3,13 +3,10 @@
 from types import SimpleNamespace
 
 import numpy as np
-import pytest
 from processes import ornstein_uhlenbeck
 
 from taichimd.sampling.averages import conditions_since, production_of, rhythm
 from taichimd.sampling.rates import Rate
-
-pytestmark = pytest.mark.once
 
 CHAIN = SimpleNamespace(moves=Rate(0.1, 100, 40), volume_moves=Rate(0.1))
 

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import warps
 
+pytestmark = pytest.mark.both
+
 LIMIT = 4.0
 moves, exact = warps.emulated("sampling.block_moves", "enumerate.reproducible_sum")
 

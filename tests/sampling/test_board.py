@@ -7,8 +7,6 @@ from ase.build import bulk
 from taichimd import LennardJones
 from taichimd.sampling.chain import MonteCarlo
 
-pytestmark = pytest.mark.once
-
 SHORT = LennardJones(epsilon=0.0104, sigma=2.6, cutoff=4.0, truncation="energy-shifted")
 
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from ase import Atoms
 from ase.build import bulk
-from bits import elsewhere, here
 
 from taichimd import AxilrodTeller, LennardJones
 from taichimd.core import units
@@ -18,8 +17,6 @@ from taichimd.sampling.conditions import outside
 from taichimd.sampling.metropolis import exponential
 from taichimd.sampling.rates import Rate
 from taichimd.sampling.sweep import ChainGroup
-
-pytestmark = pytest.mark.once
 
 NOTHING = LennardJones(epsilon=0.0, sigma=1.0, cutoff=1.0)
 ARGON = LennardJones(epsilon=0.0104, sigma=3.40, cutoff=6.0, truncation="energy-shifted")
@@ -329,13 +326,6 @@ def test_volume_moves_with_single_moves_restart_with_the_same_bits():
     np.testing.assert_array_equal(cut.positions(), straight.positions())
     assert cut.bath_state() == straight.bath_state()
     assert 0 < straight.volume_moves.accepted
-
-
-@pytest.mark.long
-def test_bits_depend_neither_on_threads_nor_on_the_runtime():
-    chains = "monte-carlo", "monte-carlo-all-triples", "monte-carlo-one-by-one", "single-moves-together"
-    for name in chains:
-        assert elsewhere(name) == here(name)
 
 
 def test_step_sizes_are_tuned_in_the_equilibration_alone():

@@ -54,7 +54,6 @@ def test_each_chain_has_the_bits_that_it_has_alone(pressure):
         assert_same(found, expected)
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("precision", ["float64", "mixed", "float32"])
 def test_exchanges_and_states_from_outside(precision, monkeypatch):
     """Configurations that change between sweeps of all are those that the next ones start from."""
@@ -72,7 +71,6 @@ def test_exchanges_and_states_from_outside(precision, monkeypatch):
         assert_same(together, alone)
 
 
-@pytest.mark.once
 def test_trials_that_leave_the_walls():
     """Of a cell that is not periodic, whose faces are walls."""
     atoms = bulk("Si", cubic=True)
@@ -99,7 +97,6 @@ TRIPLES = {
 }
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("case", TRIPLES)
 def test_axilrod_teller_has_the_bits_that_it_has_alone(case):
     """With exchanges of positions, cells, energies and their homogeneous part, and with a restart."""
@@ -127,7 +124,6 @@ def test_axilrod_teller_has_the_bits_that_it_has_alone(case):
         assert_same(together, alone)
 
 
-@pytest.mark.once
 def test_chains_of_other_sizes():
     """Of one tile and of two, with other temperatures, step sizes and seeds."""
     forcefield, found = ARGON + AxilrodTeller(nu=45.69), []
@@ -146,7 +142,6 @@ def test_chains_of_other_sizes():
         assert_same(together, alone)
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("mixed", [False, True])
 def test_single_moves_in_sequence_have_the_bits_that_they_have_alone(mixed):
     """Of several sizes, with fixed atoms, exchanges of two chains and a restart of all."""
@@ -208,7 +203,6 @@ BOARDS = {
 }
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("case", BOARDS)
 def test_single_moves_on_boards_have_the_bits_that_they_have_alone(case):
     """Of several sizes and cells, temperatures and step sizes; with a restart."""
@@ -237,7 +231,6 @@ def test_single_moves_on_boards_have_the_bits_that_they_have_alone(case):
         assert_same(found, expected)
 
 
-@pytest.mark.once
 def test_single_moves_out_of_a_rough_start():
     """Where sums are out of range, only an evaluation tells the energy."""
     close = Atoms("Ar4", positions=[[0, 0, 0], [0.5, 0, 0], [4, 0, 0], [0, 4, 0]])
@@ -254,7 +247,6 @@ def test_single_moves_out_of_a_rough_start():
         assert_same(found, expected)
 
 
-@pytest.mark.once
 def test_atoms_that_do_not_repel_each_other_are_evaluated_of_their_chain_alone():
     """Where an energy of triples is out of range, as it is alone."""
     close = drop(27)
@@ -274,7 +266,6 @@ def test_atoms_that_do_not_repel_each_other_are_evaluated_of_their_chain_alone()
         assert_same(found, expected)
 
 
-@pytest.mark.once
 def test_which_chains_can_share_a_device():
     pairs = ladder(argon(), ARGON)
     assert not can_share(pairs[:1])
@@ -286,7 +277,6 @@ def test_which_chains_can_share_a_device():
     assert not can_share(ladder(drop(27), ARGON + by_products))
 
 
-@pytest.mark.once
 def test_atoms_on_top_of_each_other_are_refused_of_their_chain_alone():
     chains = ladder(argon(), ARGON)
     share(chains)
@@ -302,7 +292,6 @@ def test_atoms_on_top_of_each_other_are_refused_of_their_chain_alone():
     np.testing.assert_array_equal(batch.members[1].positions(), before[1])
 
 
-@pytest.mark.once
 def test_after_an_error_chains_are_where_they_were(monkeypatch):
     """And continue from there with the bits of chains without one."""
     together, alone = (ladder(argon(), ARGON, pressure=0.05) for _ in range(2))
@@ -326,7 +315,6 @@ def test_after_an_error_chains_are_where_they_were(monkeypatch):
         assert_same(found, expected)
 
 
-@pytest.mark.once
 def test_chains_that_do_not_fit_together_go_on_one_after_the_other(monkeypatch):
     def too_many(chains):
         raise CapacityError("a batch of 3 systems does not fit")
@@ -339,7 +327,6 @@ def test_chains_that_do_not_fit_together_go_on_one_after_the_other(monkeypatch):
         assert_same(found, expected)
 
 
-@pytest.mark.once
 def test_a_chain_leaves_its_group_and_comes_back():
     """Calls of a chain between calls of all."""
     together, alone = (ladder(argon(), ARGON, pressure=0.05) for _ in range(2))
@@ -357,7 +344,6 @@ def test_a_chain_leaves_its_group_and_comes_back():
         np.testing.assert_array_equal(found.velocities(), np.arange(96.0).reshape(32, 3))
 
 
-@pytest.mark.once
 def test_single_moves_with_full_evaluations():
     """Of chains of several sizes."""
     silicon = bulk("Si", cubic=True)

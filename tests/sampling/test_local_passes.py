@@ -11,6 +11,8 @@ from tests.support import warps
 passes, exact, row_sums = warps.emulated(
     "sampling.local_passes", "enumerate.reproducible_sum", "enumerate.row_sums"
 )
+
+pytestmark = pytest.mark.both
 LENGTH, CUTOFF, SKIN, BITS = 6.0, 5.0, 1.0, 8
 """Of the cell, angstrom: an atom has several images of a neighbour in range, and none of itself."""
 IMAGES = [np.zeros(3)] + [LENGTH * np.array(v) for v in product((-1, 0, 1), repeat=3) if any(v)]

@@ -14,8 +14,6 @@ from taichimd.core.seeds import derived_seed
 from taichimd.sampling.chain import MonteCarlo
 from taichimd.sampling.prepare import prepare_mc
 
-pytestmark = pytest.mark.once
-
 OWN = """
 from taichimd import LennardJones
 

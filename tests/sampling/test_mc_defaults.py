@@ -15,8 +15,6 @@ from taichimd.forcefields.load import load_forcefield
 from taichimd.sampling.best_moves import best_moves
 from taichimd.sampling.prepare import prepare_mc
 
-pytestmark = pytest.mark.once
-
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):

@@ -36,6 +36,7 @@ def functions():
     return tally.tally_functions.__wrapped__(True)
 
 
+@pytest.mark.both
 @pytest.mark.parametrize("s", [0, 1, 3, 7])
 def test_a_move_has_the_sums_of_what_has_moved(functions, s):
     random, given = np.random.default_rng(s), empty()

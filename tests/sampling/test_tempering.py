@@ -17,8 +17,6 @@ from taichimd.sampling.chain import MonteCarlo
 from taichimd.sampling.rates import Rate
 from taichimd.sampling.tempering import Chains, exchange, exponent
 
-pytestmark = pytest.mark.once
-
 KT = 0.02
 
 

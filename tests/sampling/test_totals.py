@@ -7,8 +7,6 @@ from ase.build import bulk
 from taichimd import Engine, LennardJones
 from taichimd.sampling.chain import MonteCarlo
 
-pytestmark = pytest.mark.once
-
 ARGON = LennardJones(epsilon=0.0104, sigma=3.40, cutoff=6.0, truncation="energy-shifted")
 
 

@@ -16,8 +16,6 @@ from taichimd.sequences.kernels import METHODS
 from taichimd.sequences.score import Scorer, score
 from taichimd.sequences.table import REFERENCES, Table, read_table, train, write_table
 
-pytestmark = pytest.mark.once
-
 ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT.parent / "shared" / "tools" / "threebody_reference.py"
 CHAINS = ROOT / "examples" / "protein_chains.csv"

@@ -10,7 +10,7 @@ from taichimd.core.errors import SequenceError
 from taichimd.sequences.chains import read_chains
 from taichimd.sequences.structures import read_all, read_structure
 
-pytestmark = [pytest.mark.once, pytest.mark.mdtraj]
+pytestmark = pytest.mark.mdtraj
 
 PHI, PSI, OMEGA = np.radians([-57.0, -47.0, 180.0])
 LINE = "{:6}{:5d}  {:<3} {:3} {:1}{:4d}    {:8.3f}{:8.3f}{:8.3f}  1.00  0.00           {:1}\n"

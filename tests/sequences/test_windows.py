@@ -12,8 +12,6 @@ from taichimd.sequences.kernels import METHODS
 from taichimd.sequences.score import Scorer
 from taichimd.sequences.table import Table
 
-pytestmark = pytest.mark.once
-
 GROUPS = 3 * (SIX_CLASSES,)
 
 

@@ -29,8 +29,8 @@ from taichimd.program.engine import Engine
 SHARED = "PYTEST_SHARED_FOLDER"
 """The environment variable of a folder of this test run, shared by its workers (`conftest`)."""
 AT_A_TIME = 3
-AT_ONCE = ("math", "random")
-"""Systems of `make test`; the others take minutes of compilation."""
+LONG = ("math", "random", "samplers", "silicon", "npt-scr", "monte-carlo", "reaxff")
+"""Systems of `make test-long`; the others are made of the same sums, lists and random numbers."""
 OTHER_RUNTIME = "quadrants" if runtime.NAME == "taichi" else "taichi"
 
 
@@ -511,14 +511,14 @@ def _once(what, made):
 
 def elsewhere(name):
     """Hash of a system's bits in another process: one thread, and the other runtime if there is one."""
-    return _elsewhere(name in AT_ONCE)[name]
+    return _elsewhere(name in LONG)[name]
 
 
 @functools.cache
-def _elsewhere(at_once):
-    """{name: hash} of the systems `AT_ONCE`, or of all others; for both differences at once."""
-    names = [name for name in SYSTEMS if (name in AT_ONCE) == at_once]
-    return _once(f"elsewhere-{at_once}", lambda: of_other_runtime(names))
+def _elsewhere(long):
+    """{name: hash} of the systems `LONG`, or of all others; for both differences at once."""
+    names = [name for name in SYSTEMS if (name in LONG) == long]
+    return _once(f"elsewhere-{long}", lambda: of_other_runtime(names))
 
 
 def of_other_runtime(names):
@@ -527,8 +527,7 @@ def of_other_runtime(names):
     if other_runtime_installed():
         environment["TAICHIMD_RUNTIME"] = OTHER_RUNTIME
     # Whoever else asks waits meanwhile, so there are cores for some at a time.
-    processes = min(AT_A_TIME, (len(names) + 1) // 2)
-    shares = [names[k::processes] for k in range(processes)]
+    shares = [names[k::AT_A_TIME] for k in range(AT_A_TIME)]
     with ThreadPoolExecutor(AT_A_TIME) as pool:
         parts = pool.map(lambda share: in_another_process(environment, *share), shares)
         return {name: found for part in parts for name, found in part.items()}
@@ -545,11 +544,6 @@ def in_another_process(environment, *names):
 def other_runtime_installed():
     """Whether the runtime that does not run here could."""
     return importlib.util.find_spec(OTHER_RUNTIME) is not None
-
-
-needs_other_runtime = pytest.mark.skipif(
-    not other_runtime_installed(), reason=f"{OTHER_RUNTIME} is not installed (pip install {OTHER_RUNTIME})"
-)
 
 
 if __name__ == "__main__":

@@ -10,8 +10,6 @@ from taichimd import load_forcefield
 from taichimd.forcefields.library import find, shipped
 from taichimd.program.engine import Engine
 
-pytestmark = pytest.mark.once
-
 LATTICES = {
     "fcc": "argon", "diamond": "silicon", "zincblende": "zincblende", "sheet": "graphene",
     "cristobalite": "silica",

@@ -12,7 +12,6 @@ from taichimd.system import folding
 from taichimd.system.frame import make_frame
 from taichimd.system.velocities import set_temperature
 
-pytestmark = pytest.mark.once
 GAS = LennardJones(epsilon=0.01, sigma=3.4, cutoff=6.0)
 
 

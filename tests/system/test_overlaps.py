@@ -12,8 +12,6 @@ from taichimd.core.errors import StructureError
 from taichimd.system import overlaps
 from taichimd.system.overlaps import closest, notes_on_overlap
 
-pytestmark = pytest.mark.once
-
 
 def dimer(distance, **more):
     return Atoms("Si2", positions=[[0, 0, 0], [0, 0, distance]], **more)

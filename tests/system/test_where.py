@@ -10,8 +10,6 @@ from taichimd.core.errors import SettingsError
 from taichimd.system.groups import Groups, of_runs
 from taichimd.system.where import read_where
 
-pytestmark = pytest.mark.once
-
 
 def wire():
     """Ten atoms along x at 0, 1 ... 9 Å in a periodic cell of 10 Å, silicon and carbon in turn."""

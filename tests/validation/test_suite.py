@@ -24,7 +24,6 @@ from taichimd.validation.levels import FULL, QUICK
 from taichimd.validation.measures import NUMBERS, Check, Found, Measure, NotRun, outcome_of
 from taichimd.validation.suite import Certificate
 
-pytestmark = pytest.mark.once
 EVIL = "<script>alert(1)</script>"
 
 

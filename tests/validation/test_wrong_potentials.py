@@ -3,12 +3,9 @@
 import json
 
 import numpy as np
-import pytest
 from ase.build import bulk
 
 from taichimd import LennardJones, PotentialResult, load_forcefield, validate
-
-pytestmark = pytest.mark.once
 
 FILE = """
 from taichimd import pair_potential

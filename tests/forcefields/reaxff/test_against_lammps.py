@@ -11,7 +11,7 @@ from taichimd.forcefields.reaxff.forcefield import ReaxFF
 from taichimd.lammps.reaxff import lammps_reaxff
 from taichimd.program.engine import Engine
 
-pytestmark = [pytest.mark.once, pytest.mark.lammps]
+pytestmark = pytest.mark.lammps
 
 LIGHT = {"water dimer", "water", "ethylene and oxygen", "carbon monoxide", "hydrogen cyanide", "nitromethane"}
 """LAMMPS's forces are the gradient: no pi bond of a light atom to a heavy one, no bond order near 1e-10."""

@@ -11,8 +11,6 @@ from row_places import places_of
 from taichimd.forcefields.reaxff.tables import N_PAIR, OfPair
 from taichimd.neighbours.rows import row_layout
 
-pytestmark = pytest.mark.once
-
 of_bonds, rows = warps.emulated("forcefields.reaxff.bond_search", "neighbours.rows")
 REACH = np.array([[1.9, 1.6], [1.6, 1.2]])
 

@@ -10,6 +10,8 @@ from taichimd.estimators.bond_history import BondHistory, BondRule
 from taichimd.forcefields.reaxff.arrays import HALF, Bonds, H
 from taichimd.forcefields.reaxff.bond_watch import BondWatch
 
+pytestmark = pytest.mark.both
+
 SHIFT_BITS = 4
 SIZES = 9, 14
 RULE = BondRule(0.6, 0.4, 0.001)

@@ -13,8 +13,6 @@ from taichimd import Batch, Engine, ReaxFF, Simulation, load_forcefield
 from taichimd.core import units
 from taichimd.core.errors import MissingParameterError, ParameterFileError, SettingsError
 
-pytestmark = pytest.mark.once
-
 FILE = "acks2_ff.water"
 FIELD = (0.05, -0.1, 0.3)
 KCAL = 23.060548

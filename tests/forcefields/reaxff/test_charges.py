@@ -9,9 +9,6 @@ from taichimd.forcefields.reaxff.charge_arrays import ChargeParameters
 from taichimd.forcefields.reaxff.extended import ALPHA, DISSIPATION, KAPPA, LENGTH
 from taichimd.forcefields.reaxff.history import JUMP, ORDER_S, ORDER_T
 
-pytestmark = pytest.mark.once
-
-
 TIGHT = 1e-13
 
 

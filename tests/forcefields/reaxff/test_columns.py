@@ -1,10 +1,6 @@
 """The order of the numbers of an ffield file, against a second list of it."""
 
-import pytest
-
 from taichimd.forcefields.reaxff.ffield import read_ffield
-
-pytestmark = pytest.mark.once
 
 BY_PLACE = {
     "general": {

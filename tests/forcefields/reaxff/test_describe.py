@@ -11,8 +11,6 @@ from taichimd.forcefields.reaxff.describe import describe
 from taichimd.forcefields.reaxff.ffield import read_ffield
 from taichimd.forcefields.reaxff.suspicious import warnings_of
 
-pytestmark = pytest.mark.once
-
 # Made-up numbers need not be usual ones; these are.
 USUAL = {"eta": 8.0, "p_ovun2": -5.0, "alpha": 9.0, "D": 0.1, "gamma": 1.0}
 SHIPPED = ("CHO.ffield", "CHON.ffield", "H2O.ffield", "SiO.ffield")

@@ -11,8 +11,6 @@ from taichimd.forcefields.library import find
 from taichimd.forcefields.reaxff import columns
 from taichimd.forcefields.reaxff.ffield import is_ffield, is_ffield_file, read_ffield
 
-pytestmark = pytest.mark.once
-
 FULL = {
     "off_diagonals": [off_diagonal("1 2", D=0.5)],
     "angles": [angle("1 2 1")],

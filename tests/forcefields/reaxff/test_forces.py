@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import reaxff_samples as samples
 from ase.build import molecule
-from bits import elsewhere, here, needs_other_runtime
 from peers import path_of
 from reaxff_dense import Dense
 
@@ -14,8 +13,6 @@ from taichimd.forcefields.reaxff.evaluator import FIRST_NONBONDED
 from taichimd.forcefields.reaxff.forcefield import ReaxFF
 from taichimd.forcefields.reaxff.options import CONSTANTS
 from taichimd.program.engine import Engine
-
-pytestmark = pytest.mark.once
 
 H = 1e-5
 """angstrom"""
@@ -227,13 +224,6 @@ def test_rows_of_bonds_grow(monkeypatch):
     wide = engine_of(atoms, "H2O.ffield").evaluate()
     assert (wide.forces == grown.forces).all()
     assert (wide.virials == grown.virials).all()
-
-
-@pytest.mark.once  # compares both
-@pytest.mark.long
-@needs_other_runtime
-def test_both_runtimes_and_thread_counts_give_the_same_bits():
-    assert elsewhere("reaxff-steps") == here("reaxff-steps")
 
 
 JUMP = 1e-4

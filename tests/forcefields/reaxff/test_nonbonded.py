@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from bits import elsewhere, here, needs_other_runtime
 from reaxff_systems import (
     CONSTANT,
     FACTOR,
@@ -22,9 +21,6 @@ from taichimd.enumerate.reproducible_sum import FORCE
 from taichimd.forcefields.reaxff.nonbonded import Nonbonded
 from taichimd.forcefields.reaxff.options import Constants
 from taichimd.forcefields.reaxff.pairs import pair_table
-
-pytestmark = pytest.mark.once
-
 
 FORMS = {"plain": PLAIN, "shielded": SHIELDED, "wall": WALLED, "dispersion": WHOLE}
 
@@ -168,9 +164,3 @@ def test_an_exponent_of_zero_is_refused():
     table = pair_table(PAIRS, WHOLE, 1.0)
     with pytest.raises(SettingsError, match=r"p_vdW1.*is 0.0, expected more than 0"):
         Nonbonded(bench.state, bench.charges, table, WHOLE, 0.0, "cpu", Constants(14.4, 1.0))
-
-
-@pytest.mark.long
-@needs_other_runtime
-def test_both_runtimes_and_thread_counts_give_the_same_bits():
-    assert elsewhere("reaxff") == here("reaxff")

@@ -14,7 +14,6 @@ from taichimd.program.engine import Engine
 
 FOLDER = os.environ.get("TAICHIMD_REAXFF_DATA")
 pytestmark = [
-    pytest.mark.once,
     pytest.mark.skipif(not FOLDER, reason=WITHOUT_STRUCTURES),
 ]
 

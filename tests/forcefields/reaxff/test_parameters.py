@@ -16,8 +16,6 @@ from taichimd.forcefields.reaxff.ffield import read_ffield
 from taichimd.forcefields.reaxff.parameters import ATOM, PAIR, TORSION, tables
 from taichimd.forcefields.reaxff.rules import missing_bonds
 
-pytestmark = pytest.mark.once
-
 KCAL = units.kcal / units.mol
 H, SI = 0, 1
 HYDROGEN_ATOM = atom(1.0, **ffields.HYDROGEN)

@@ -11,8 +11,6 @@ from taichimd.forcefields.reaxff.charges import CLOSE
 from taichimd.forcefields.reaxff.options import COUPLING
 from taichimd.forcefields.reaxff.precondition import MAX_CLOSE, SIZE
 
-pytestmark = pytest.mark.once
-
 shared, shared_rows = warps.emulated("forcefields.reaxff.precondition", "neighbours.rows")
 
 

@@ -23,8 +23,6 @@ from taichimd.core.units import FS
 from taichimd.ensembles.registry import StochasticCellRescaling
 from taichimd.forcefields.reaxff.batched import LANES, PIECES, READ, size_of_piece, tables_of
 
-pytestmark = pytest.mark.once
-
 
 def several():
     """Two periodic systems of different sizes, with velocities, and a molecule without a cell."""

@@ -28,8 +28,6 @@ from taichimd.forcefields.library import find
 from taichimd.forcefields.reaxff.arrays import TERMS
 from taichimd.program.energy_terms import energy_terms
 
-pytestmark = pytest.mark.once
-
 ENSEMBLES = {
     "nve": lambda: None,
     "bussi": lambda: Bussi(300.0, coupling_time=20.0),

@@ -10,8 +10,6 @@ from taichimd.forcefields.reaxff.ffield import read_ffield
 from validation.reaxff.parameter_files import SETS, compare
 from validation.reaxff.writing import ffield_text
 
-pytestmark = pytest.mark.once
-
 LAMMPS = {path.name: path for path in FILES}
 
 

@@ -10,8 +10,6 @@ from reaxff_samples import water
 
 from taichimd import Engine, ReaxFF
 
-pytestmark = pytest.mark.once
-
 softness, rows = warps.emulated("forcefields.reaxff.softness", "neighbours.rows")
 
 

@@ -17,8 +17,6 @@ from taichimd.forcefields.reaxff.options import CONSTANTS
 from taichimd.forcefields.reaxff.parameters import ANGLE, ATOM, HYDROGEN, PAIR, TORSION
 from taichimd.program.engine import Engine
 
-pytestmark = pytest.mark.once
-
 H = 1e-5
 """angstrom"""
 STENCIL = ((-2, 1 / 12), (-1, -2 / 3), (1, 2 / 3), (2, -1 / 12))

@@ -8,8 +8,6 @@ from reaxff_samples import water_dimer
 from taichimd import Batch, Engine, ReaxFF, Simulation
 from taichimd.core import units
 
-pytestmark = pytest.mark.once
-
 STEP = 0.1
 
 
