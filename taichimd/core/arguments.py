@@ -44,30 +44,19 @@ MANY = 6
 
 @dataclass(frozen=True)
 class ArrayField:
-    """A field that is an array of one dimension; with the length "", a single element of none.
+    """A field that is an array of one dimension; with the length "", a single element of none."""
 
-    Attributes:
-        type: key of the types that a kernel is made for.
-        length: number of elements, in words.
-        meaning: what it holds, with its unit.
-    """
-
-    type: str
-    length: str
-    meaning: str
+    type: str  # key of the types that a kernel is made for
+    length: str  # number of elements, in words
+    meaning: str  # what it holds, with its unit
 
 
 @dataclass(frozen=True)
 class Number:
-    """A field that is a number, or a small vector, passed by value.
+    """A field that is a number, or a small vector, passed by value."""
 
-    Attributes:
-        type: key of the types that a kernel is made for.
-        meaning: what it is, with its unit.
-    """
-
-    type: str
-    meaning: str
+    type: str  # key of the types that a kernel is made for
+    meaning: str  # what it is, with its unit
 
 
 class Bundle:

@@ -20,22 +20,15 @@ MAX_REMEMBERED = 64
 
 @dataclass(frozen=True)
 class _Call:
-    """What an earlier call was.
+    """What an earlier call was."""
 
-    Attributes:
-        kernel, code: before and after compilation.
-        arguments: with its arrays and vectors.
-        levels: nested loops of a graph: the argument that a loop depends on, and the loop around it.
-        vectors: in `arguments`; another one is set.
-        held: weak references to the arrays.
-    """
-
-    kernel: Any
+    kernel: Any  # kernel, code: before and after compilation
     code: Any
-    arguments: Any
+    arguments: Any  # with its arrays and vectors
+    # nested loops of a graph: the argument that a loop depends on, and the loop around it
     levels: tuple[tuple[int, int], ...]
-    vectors: tuple[Any, ...]
-    held: tuple[Any, ...]
+    vectors: tuple[Any, ...]  # in `arguments`; another one is set
+    held: tuple[Any, ...]  # weak references to the arrays
 
 
 class Launches:

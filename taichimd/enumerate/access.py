@@ -33,24 +33,17 @@ def load_matrix(source: ti.template(), i):
 
 @dataclass(frozen=True)
 class Access:
-    """Device functions that look things up for one set of terms.
+    """Device functions that look things up for one set of terms."""
 
-    Attributes:
-        read_pair, read_body: a row of parameters from a table; None without such a term.
-        kind_of: species of an atom. pair_parameters, body_parameters: parameters of a tuple's species.
-        visit: distance vector, its square and species of the neighbour of an entry. neighbour_of: the
-            neighbour itself.
-        reach2: square of the longest distance at which two species take part in any triple.
-    """
-
+    # read_pair, read_body: a row of parameters from a table; None without such a term
     read_pair: DeviceFunction | None
     read_body: DeviceFunction | None
-    kind_of: DeviceFunction
-    pair_parameters: DeviceFunction
+    kind_of: DeviceFunction  # species of an atom
+    pair_parameters: DeviceFunction  # pair_parameters, body_parameters: parameters of a tuple's species
     body_parameters: DeviceFunction
-    visit: DeviceFunction
-    neighbour_of: DeviceFunction
-    reach2: DeviceFunction
+    visit: DeviceFunction  # distance vector, its square and species of the neighbour of an entry
+    neighbour_of: DeviceFunction  # the neighbour itself
+    reach2: DeviceFunction  # square of the longest distance at which two species take part in any triple
 
 
 @cache

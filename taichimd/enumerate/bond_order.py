@@ -19,16 +19,11 @@ from taichimd.neighbours.rows import slot
 
 @dataclass(frozen=True)
 class ThirdBodies:
-    """Device functions of what a third body adds to a bond order.
+    """Device functions of what a third body adds to a bond order."""
 
-    Attributes:
-        weigh: weight of a third body, and its slope. both: `zeta` of two bonds.
-        zeta_slopes: slopes of both to the two lengths and the cosine.
-    """
-
-    weigh: DeviceFunction
-    both: DeviceFunction
-    zeta_slopes: DeviceFunction
+    weigh: DeviceFunction  # weight of a third body, and its slope
+    both: DeviceFunction  # `zeta` of two bonds
+    zeta_slopes: DeviceFunction  # slopes of both to the two lengths and the cosine
 
 
 @cache
@@ -62,14 +57,10 @@ def third_bodies(functions: BondOrder) -> ThirdBodies:
 
 @dataclass(frozen=True)
 class BondOrderLoops:
-    """Device functions for one atom with any number of neighbours.
+    """Device functions for one atom with any number of neighbours."""
 
-    Attributes:
-        bonds: energies, and slopes to each zeta. forces: chain rule through every zeta.
-    """
-
-    bonds: DeviceFunction
-    forces: DeviceFunction
+    bonds: DeviceFunction  # energies, and slopes to each zeta
+    forces: DeviceFunction  # chain rule through every zeta
 
 
 @cache

@@ -37,23 +37,16 @@ AHEAD = 2
 
 @dataclass(frozen=True)
 class AtomFunctions:
-    """Device functions of one atom.
+    """Device functions of one atom."""
 
-    Attributes:
-        partials: stores what the energy of the atom does to its neighbours; the energy.
-        gather: then, force and virial of the atom. other_end: then, of an entry (i, j), dU_j/dr_ji.
-        pairs: sums over its pairs; None where angles are sums over neighbours.
-        of_few, of_many: where atoms with few neighbours are done in registers, `partials` in two loops.
-        shared: of angles that are sums over neighbours, the functions of an atom that threads share.
-    """
-
-    partials: DeviceFunction
-    gather: DeviceFunction
-    other_end: DeviceFunction
-    pairs: DeviceFunction | None = None
+    partials: DeviceFunction  # stores what the energy of the atom does to its neighbours; the energy
+    gather: DeviceFunction  # then, force and virial of the atom
+    other_end: DeviceFunction  # then, of an entry (i, j), dU_j/dr_ji
+    pairs: DeviceFunction | None = None  # sums over its pairs; None where angles are sums over neighbours
+    # of_few, of_many: where atoms with few neighbours are done in registers, `partials` in two loops
     of_few: DeviceFunction | None = None
     of_many: DeviceFunction | None = None
-    shared: Any = None
+    shared: Any = None  # of angles that are sums over neighbours, the functions of an atom that threads share
 
 
 def zeta_from(terms: Terms, layout: int, straight: bool) -> int:

@@ -19,25 +19,16 @@ VALUES = 3
 
 @dataclass(frozen=True)
 class TermGroup:
-    """What of a group of terms kernels are compiled for.
+    """What of a group of terms kernels are compiled for."""
 
-    Attributes:
-        terms: the tuple functions.
-        number: of the group in its force field.
-        by_tuple: those done by tuple decomposition: a thread for each tuple of a list, then sums per atom.
-        threads_per_atom: threads that share an atom of a pair term.
-        all_pairs: visit all pairs instead of neighbours.
-        near_list: whether force loops read a near list or the Verlet list itself.
-        pages: number of arrays that hold the rows of long lists (`neighbours.pages`).
-    """
-
-    terms: Terms
-    number: int = 0
+    terms: Terms  # the tuple functions
+    number: int = 0  # of the group in its force field
+    # those done by tuple decomposition: a thread for each tuple of a list, then sums per atom
     by_tuple: ByTuple = PARTICLE
-    threads_per_atom: int = 1
-    all_pairs: bool = False
-    near_list: bool = True
-    pages: int = 1
+    threads_per_atom: int = 1  # threads that share an atom of a pair term
+    all_pairs: bool = False  # visit all pairs instead of neighbours
+    near_list: bool = True  # whether force loops read a near list or the Verlet list itself
+    pages: int = 1  # number of arrays that hold the rows of long lists (`neighbours.pages`)
 
     @property
     def values_of_member(self) -> int:
@@ -111,30 +102,21 @@ class TermGroup:
 
 @dataclass(frozen=True)
 class GroupFunctions:
-    """Device functions of a group, as kernels of steps and evaluations call them.
+    """Device functions of a group, as kernels of steps and evaluations call them."""
 
-    Attributes:
-        cut: makes near lists that are fit for the positions. unfit: whether they have too little room.
-        cutters: threads of an atom in `cut`.
-        all_stages: forces of all atoms, and what is wanted besides.
-        first_stage: of lists alone, as all that follow: forces of pairs; partial forces of three-body terms.
-        in_lanes: forces of pairs where several threads share an atom.
-        gathered: after the first pass, force and virial of an atom, and energy of pairs that are added then.
-        force_of: of pairs alone, the force that the threads of an atom find together. gathered_together:
-            likewise, after the first pass, of moments.
-        pairs_beforehand: whether, before `gathered`, `in_lanes` does the pairs.
-    """
-
-    cut: DeviceFunction
-    unfit: DeviceFunction
-    cutters: int
-    all_stages: DeviceFunction
+    cut: DeviceFunction  # makes near lists that are fit for the positions
+    unfit: DeviceFunction  # whether they have too little room
+    cutters: int  # threads of an atom in `cut`
+    all_stages: DeviceFunction  # forces of all atoms, and what is wanted besides
+    # of lists alone, as all that follow: forces of pairs; partial forces of three-body terms
     first_stage: DeviceFunction | None = None
-    in_lanes: DeviceFunction | None = None
+    in_lanes: DeviceFunction | None = None  # forces of pairs where several threads share an atom
+    # after the first pass, force and virial of an atom, and energy of pairs that are added then
     gathered: DeviceFunction | None = None
+    # of pairs alone, the force that the threads of an atom find together
     force_of: DeviceFunction | None = None
-    gathered_together: DeviceFunction | None = None
-    pairs_beforehand: bool = False
+    gathered_together: DeviceFunction | None = None  # likewise, after the first pass, of moments
+    pairs_beforehand: bool = False  # whether, before `gathered`, `in_lanes` does the pairs
 
 
 class GroupView(View):

@@ -24,32 +24,22 @@ AHEAD = 4
 
 @dataclass(frozen=True)
 class MomentParts:
-    """Device functions of `moments` that both ways of sharing the work take.
+    """Device functions of `moments` that both ways of sharing the work take."""
 
-    Attributes:
-        look: `Access`. read: the moments of an atom. reach2: square of the longest distance of two kinds.
-        weigh: weight and slope of a neighbour. contribution: of an entry to the force on its atom.
-        types: of a vector, of numbers computed from distances, and of atoms.
-    """
-
-    look: Any
-    read: DeviceFunction
-    reach2: DeviceFunction
-    weigh: DeviceFunction
-    contribution: DeviceFunction
-    types: tuple[Any, Any, Any]
+    look: Any  # `Access`
+    read: DeviceFunction  # the moments of an atom
+    reach2: DeviceFunction  # square of the longest distance of two kinds
+    weigh: DeviceFunction  # weight and slope of a neighbour
+    contribution: DeviceFunction  # of an entry to the force on its atom
+    types: tuple[Any, Any, Any]  # of a vector, of numbers computed from distances, and of atoms
 
 
 @dataclass(frozen=True)
 class SharedMoments:
-    """Device functions of an atom that `LANES` threads share. All threads of a warp must call them.
+    """Device functions of an atom that `LANES` threads share. All threads of a warp must call them."""
 
-    Attributes:
-        partials: stores moments and which entries are live. gather: then, the force, in each of the threads.
-    """
-
-    partials: DeviceFunction
-    gather: DeviceFunction
+    partials: DeviceFunction  # stores moments and which entries are live
+    gather: DeviceFunction  # then, the force, in each of the threads
 
 
 def shared_moments(parts: MomentParts, kinds: int) -> SharedMoments:

@@ -83,18 +83,12 @@ def votes(condition, warps: ti.template()):
 
 @dataclass(frozen=True)
 class SideFunctions:
-    """Device functions of entries, and those that fill `Sides`.
+    """Device functions of entries, and those that fill `Sides`."""
 
-    Attributes:
-        at: place of a slot.
-        opposite: place of the entry seen from the other atom.
-        sort: does all for an atom, on a CPU.
-        collect, rank: do it for a GPU, in turn; all threads of `threads_of_search` call `collect`.
-    """
-
-    at: DeviceFunction
-    opposite: DeviceFunction
-    sort: DeviceFunction
+    at: DeviceFunction  # place of a slot
+    opposite: DeviceFunction  # place of the entry seen from the other atom
+    sort: DeviceFunction  # does all for an atom, on a CPU
+    # collect, rank: do it for a GPU, in turn; all threads of `threads_of_search` call `collect`
     collect: DeviceFunction
     rank: DeviceFunction
 

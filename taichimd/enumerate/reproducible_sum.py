@@ -82,20 +82,14 @@ def symmetric(six):
 
 @dataclass(frozen=True)
 class SumFunctions:
-    """Device functions for force, energy and virial of an atom from its pairs.
+    """Device functions for force, energy and virial of an atom from its pairs."""
 
-    Attributes:
-        empty: sums of nothing. add: a pair to sums. store: what sums make. results: the same, as values.
-        virial: components of the virial, of wants between `FORCE` and `ALL`.
-        length: of the sums of a force alone.
-    """
-
-    empty: DeviceFunction
-    add: DeviceFunction
-    store: DeviceFunction
-    results: DeviceFunction
-    virial: DeviceFunction
-    length: int
+    empty: DeviceFunction  # sums of nothing
+    add: DeviceFunction  # a pair to sums
+    store: DeviceFunction  # what sums make
+    results: DeviceFunction  # the same, as values
+    virial: DeviceFunction  # components of the virial, of wants between `FORCE` and `ALL`
+    length: int  # of the sums of a force alone
 
 
 @cache

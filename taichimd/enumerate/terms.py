@@ -25,16 +25,11 @@ class BondOrder:
     """Functions of a sum over bonds of `bond(r_ij, w_ij, zeta_ij, p_ijj)`, w_ij = weight(r_ij, p_ijj).
 
     zeta_ij = sum over k of weight(r_ik, p_ijk) zeta(r_ij, r_ik, cos, p_ijk)
-
-    Attributes:
-        weight: `(r_ik, p) -> (w, dw/dr_ik)`; counts as zero from p.cutoff on.
-        zeta: `(r_ij, r_ik, cos, p) -> (z, dz/dr_ij, dz/dr_ik, dz/dcos)`.
-        bond: `(r_ij, w, dw/dr_ij, zeta, p) -> (u, du/dr_ij, du/dzeta)`.
     """
 
-    weight: Any
-    zeta: Any
-    bond: Any
+    weight: Any  # `(r_ik, p) -> (w, dw/dr_ik)`; counts as zero from p.cutoff on
+    zeta: Any  # `(r_ij, r_ik, cos, p) -> (z, dz/dr_ij, dz/dr_ik, dz/dcos)`
+    bond: Any  # `(r_ij, w, dw/dr_ij, zeta, p) -> (u, du/dr_ij, du/dzeta)`
 
 
 @dataclass(frozen=True)
@@ -43,50 +38,33 @@ class Coordination:
 
     Z_i = sum over j of coordinate(r_ij). Parameters are those of (i, j, j), of an angle those of (i, j, k).
     The functions are called for r < p.cutoff, at which all end.
-
-    Attributes:
-        coordinate: `(r, p) -> (f, df/dr)`.
-        pair: `(r, Z, p) -> (u, du/dr, du/dZ)`.
-        weight: `(r, p) -> (w, dw/dr)`.
-        of_coordination: `(Z, p) -> vector`, numbers that `angle` needs of Z.
-        angle: `(cos, vector, p) -> (h, dh/dcos, dh/dZ)`.
     """
 
-    coordinate: Any
-    pair: Any
-    weight: Any
-    of_coordination: Any
-    angle: Any
+    coordinate: Any  # `(r, p) -> (f, df/dr)`
+    pair: Any  # `(r, Z, p) -> (u, du/dr, du/dZ)`
+    weight: Any  # `(r, p) -> (w, dw/dr)`
+    of_coordination: Any  # `(Z, p) -> vector`, numbers that `angle` needs of Z
+    angle: Any  # `(cos, vector, p) -> (h, dh/dcos, dh/dZ)`
 
 
 @dataclass(frozen=True)
 class Pass:
-    """One loop over atoms of a term of passes.
+    """One loop over atoms of a term of passes."""
 
-    Attributes:
-        kind: `NEIGHBOUR_SUM`: function(r, p, mine, theirs), summed over neighbours; `EACH_ATOM`:
-            function(mine) or function(mine, p), an energy and then numbers; `PAIR_FORCES`:
-            function(r, p, mine, theirs), giving u, dU_i/dr and dU_j/dr.
-        function: compiled. mine and theirs have the numbers of an atom as attributes.
-        writes: names of the numbers that it leaves with each atom.
-        each_step: whether it is done once in each step, not whenever forces are evaluated.
-    """
-
+    # `NEIGHBOUR_SUM`: function(r, p, mine, theirs), summed over neighbours; `EACH_ATOM`: function(mine) or
+    # function(mine, p), an energy and then numbers; `PAIR_FORCES`: function(r, p, mine, theirs), giving u,
+    # dU_i/dr and dU_j/dr
     kind: str
-    function: Any
-    writes: tuple[str, ...] = ()
-    each_step: bool = False
+    function: Any  # compiled. mine and theirs have the numbers of an atom as attributes.
+    writes: tuple[str, ...] = ()  # names of the numbers that it leaves with each atom
+    each_step: bool = False  # whether it is done once in each step, not whenever forces are evaluated
 
 
 @dataclass(frozen=True)
 class LookUp(Pass):
-    """A pass over atoms that looks up numbers in curves; atoms beyond the last point are counted.
+    """A pass over atoms that looks up numbers in curves; atoms beyond the last point are counted."""
 
-    Attributes:
-        within: number and curve of each.
-    """
-
-    within: tuple[tuple[str, str], ...] = ()
+    within: tuple[tuple[str, str], ...] = ()  # number and curve of each
 
 
 NEIGHBOUR_SUM, EACH_ATOM, PAIR_FORCES = "neighbour sum", "each atom", "pair forces"
@@ -99,19 +77,14 @@ def takes_row(function: Any) -> bool:
 
 @dataclass(frozen=True)
 class Passes:
-    """Loops over atoms, one after the other, and the numbers that they keep with each atom.
+    """Loops over atoms, one after the other, and the numbers that they keep with each atom."""
 
-    Attributes:
-        passes: in their order.
-        arrays: names of the numbers. state: those that belong to the atom from step to step.
-        local: whether they are a sum over neighbours, an energy of it, and energies of pairs, and the sum and
-            the energies of pairs know distances and parameters alone. Then the move of an atom changes what
-            belongs to it and its neighbours.
-    """
-
-    passes: tuple[Pass, ...]
-    arrays: tuple[str, ...]
-    state: tuple[str, ...] = ()
+    passes: tuple[Pass, ...]  # in their order
+    arrays: tuple[str, ...]  # names of the numbers
+    state: tuple[str, ...] = ()  # those that belong to the atom from step to step
+    # whether they are a sum over neighbours, an energy of it, and energies of pairs, and the sum and the
+    # energies of pairs know distances and parameters alone. Then the move of an atom changes what belongs to
+    # it and its neighbours.
     local: bool = False
 
 
@@ -120,26 +93,17 @@ class TripletFunction:
     """An energy of a triple, u = strength * factor(a) * f(a, b, c), and its slope du/da.
 
     The squared sides are a = r_ij^2, b = r_ik^2, c = r_jk^2.
-
-    Attributes:
-        pair: `(r2) -> w`, what is computed once for each pair.
-        constants: `(a) -> vector`, what is computed once for each pair (i, j), of `width` numbers.
-        energy: `(constants, a, b, c, w_b, w_c) -> f`.
-        slope: likewise, for du/da.
-        energy_factor, slope_factor: `(a, w_a) -> factor`.
-        alone: `(a, b, c) -> u / strength`, of a triple for itself.
-        degree: see `Evaluator`.
     """
 
-    pair: Any
-    constants: Any
+    pair: Any  # `(r2) -> w`, what is computed once for each pair
+    constants: Any  # `(a) -> vector`, what is computed once for each pair (i, j), of `width` numbers
     width: int
-    energy: Any
-    slope: Any
-    energy_factor: Any
+    energy: Any  # `(constants, a, b, c, w_b, w_c) -> f`
+    slope: Any  # likewise, for du/da
+    energy_factor: Any  # energy_factor, slope_factor: `(a, w_a) -> factor`
     slope_factor: Any
-    alone: Any
-    degree: int = 0
+    alone: Any  # `(a, b, c) -> u / strength`, of a triple for itself
+    degree: int = 0  # see `Evaluator`
 
 
 @dataclass(frozen=True)
@@ -177,29 +141,22 @@ class Terms:
     """The terms of one force field on a number of species.
 
     Parameters p of a pair, a bond order and passes have the cutoff (angstrom) among them.
-
-    Attributes:
-        pair: `(r2, p) -> (u, u'/r)`.
-        triplet: `(r_ij, r_ik, cos, p) -> (h, dh/dr_ij, dh/dr_ik, dh/dcos)`, p of the kinds (i, j, k).
-        bond_order: a `BondOrder`.
-        angle: p.strength w_ij w_ik (cos - p.costheta0)^2 of a centre i and two neighbours j, k, p of their
-            kinds, p.strength in eV. The function is the weight `(r_ij, q) -> (w_ij, dw_ij/dr_ij)`, q of the
-            kinds (i, j, j), called for r_ij < q.range (angstrom).
-        passes: `Passes`.
-        coordination: a `Coordination`.
-        short_body: the three-body term ends so much before the pair term that each has a list of its own.
-        queued: forces are found by kernels that the host queues before those of a step.
     """
 
-    pair: Compiled | None
+    pair: Compiled | None  # `(r2, p) -> (u, u'/r)`
+    # `(r_ij, r_ik, cos, p) -> (h, dh/dr_ij, dh/dr_ik, dh/dcos)`, p of the kinds (i, j, k)
     triplet: Compiled | None
-    bond_order: Compiled | None
+    bond_order: Compiled | None  # a `BondOrder`
     n_kinds: int
+    # p.strength w_ij w_ik (cos - p.costheta0)^2 of a centre i and two neighbours j, k, p of their kinds,
+    # p.strength in eV. The function is the weight `(r_ij, q) -> (w_ij, dw_ij/dr_ij)`, q of the kinds (i, j,
+    # j), called for r_ij < q.range (angstrom).
     angle: Compiled | None = None
-    coordination: Compiled | None = None
+    coordination: Compiled | None = None  # a `Coordination`
+    # the three-body term ends so much before the pair term that each has a list of its own
     short_body: bool = False
-    passes: Compiled | None = None
-    queued: bool = False
+    passes: Compiled | None = None  # `Passes`
+    queued: bool = False  # forces are found by kernels that the host queues before those of a step
 
     @property
     def separate(self) -> tuple["Terms", "Terms"]:

@@ -39,15 +39,10 @@ def threads_for(terms: Terms, backend: str, n_atoms: int, all_pairs: bool, by_tu
 
 @dataclass(frozen=True)
 class LaneSums:
-    """Device functions for threads side by side that share an atom. All threads of a warp must call them.
+    """Device functions for threads side by side that share an atom. All threads of a warp must call them."""
 
-    Attributes:
-        all_of: what the threads of an atom have found together.
-        store: the force from that; threads for which `does` is false store nothing.
-    """
-
-    all_of: DeviceFunction
-    store: DeviceFunction
+    all_of: DeviceFunction  # what the threads of an atom have found together
+    store: DeviceFunction  # the force from that; threads for which `does` is false store nothing
 
 
 @cache
@@ -71,15 +66,10 @@ def atom_sums(real: Any, lanes: int) -> LaneSums:
 
 @dataclass(frozen=True)
 class SharedPairs:
-    """Device functions of pair forces on CUDA.
+    """Device functions of pair forces on CUDA."""
 
-    Attributes:
-        forces: of all atoms, in a loop of its own over a number of threads, whole warps.
-        force_of: on the atom of one thread of a caller's loop.
-    """
-
-    forces: DeviceFunction
-    force_of: DeviceFunction
+    forces: DeviceFunction  # of all atoms, in a loop of its own over a number of threads, whole warps
+    force_of: DeviceFunction  # on the atom of one thread of a caller's loop
 
 
 @cache

@@ -27,23 +27,14 @@ class Tile(View):
 
 @dataclass(frozen=True)
 class TileLoops:
-    """What of a sum over third atoms kernels are compiled for.
+    """What of a sum over third atoms kernels are compiled for."""
 
-    Attributes:
-        function: the energy of a triple.
-        shared: whether a block shares what belongs to pairs (CUDA).
-        n_kinds: species.
-        tiling: how a block shares a tile.
-        once: sums of energies, each triple once; else of slopes, each pair with all third atoms.
-        everything: besides slopes, energies and vectors.
-    """
-
-    function: TripletFunction
-    shared: bool
-    n_kinds: int
-    tiling: Tiling
-    once: bool
-    everything: bool = False
+    function: TripletFunction  # the energy of a triple
+    shared: bool  # whether a block shares what belongs to pairs (CUDA)
+    n_kinds: int  # species
+    tiling: Tiling  # how a block shares a tile
+    once: bool  # sums of energies, each triple once; else of slopes, each pair with all third atoms
+    everything: bool = False  # besides slopes, energies and vectors
 
     @property
     def pairs(self) -> int:

@@ -30,18 +30,13 @@ class Spans(Bundle):
 
 @dataclass(frozen=True)
 class Tiling:
-    """How a block of threads shares a tile of pairs.
+    """How a block of threads shares a tile of pairs."""
 
-    Attributes:
-        side: atoms of a tile. each: a thread has so many times so many pairs of it.
-        slab: third atoms that shared memory holds at a time.
-        split: blocks that share a tile. The runtimes ask for two blocks on a multiprocessor: with 256 threads
-            a thread would have 128 registers, too few for its pairs.
-    """
-
-    side: int = 64
-    each: int = 4
-    slab: int = 16
+    side: int = 64  # atoms of a tile
+    each: int = 4  # a thread has so many times so many pairs of it
+    slab: int = 16  # third atoms that shared memory holds at a time
+    # blocks that share a tile. The runtimes ask for two blocks on a multiprocessor: with 256 threads a thread
+    # would have 128 registers, too few for its pairs.
     split: int = 2
 
     @property

@@ -10,17 +10,12 @@ from taichimd.enumerate.terms import Terms
 
 @dataclass(frozen=True)
 class TripletValues:
-    """Device functions of the value of a triplet.
+    """Device functions of the value of a triplet."""
 
-    Attributes:
-        inside: whether it acts. slopes: its energy, and slopes to both lengths and the cosine.
-        zetas: what it adds to both zetas. bond: energy and slopes of a bond. Both of a bond order alone.
-    """
-
-    inside: DeviceFunction
-    slopes: DeviceFunction
-    zetas: DeviceFunction | None = None
-    bond: DeviceFunction | None = None
+    inside: DeviceFunction  # whether it acts
+    slopes: DeviceFunction  # its energy, and slopes to both lengths and the cosine
+    zetas: DeviceFunction | None = None  # what it adds to both zetas
+    bond: DeviceFunction | None = None  # energy and slopes of a bond. Both of a bond order alone.
 
 
 def angle_values(terms: Terms, look: Access) -> TripletValues:

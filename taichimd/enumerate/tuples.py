@@ -44,17 +44,12 @@ code."""
 
 @dataclass(frozen=True)
 class PairTuples:
-    """Device functions of a pair term by tuple.
+    """Device functions of a pair term by tuple."""
 
-    Attributes:
-        evaluate: u'/r of all pairs, in a loop of its own. slope: of one pair.
-        pairs: sums over the pairs of an atom. add_up: forces of all atoms on CUDA, in a loop of its own.
-    """
-
-    evaluate: DeviceFunction
-    slope: DeviceFunction
-    pairs: DeviceFunction
-    add_up: DeviceFunction
+    evaluate: DeviceFunction  # u'/r of all pairs, in a loop of its own
+    slope: DeviceFunction  # of one pair
+    pairs: DeviceFunction  # sums over the pairs of an atom
+    add_up: DeviceFunction  # forces of all atoms on CUDA, in a loop of its own
 
 
 @cache
@@ -149,15 +144,10 @@ def pair_tuples(terms: Terms, real: Any, term: Any, on_gpu: bool) -> PairTuples:
 
 @dataclass(frozen=True)
 class TripletTuples:
-    """Device functions of a three-body term by tuple.
+    """Device functions of a three-body term by tuple."""
 
-    Attributes:
-        partials: fills the partial forces of `gather` in loops of its own. vectors: derivatives of one
-            triplet.
-    """
-
-    partials: DeviceFunction
-    vectors: DeviceFunction
+    partials: DeviceFunction  # fills the partial forces of `gather` in loops of its own
+    vectors: DeviceFunction  # derivatives of one triplet
 
 
 @cache

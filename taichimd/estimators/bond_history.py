@@ -27,18 +27,15 @@ ROUNDING = 1e-9
 class BondRule:
     """When a pair of atoms is bonded.
 
-    Attributes:
-        formed: a bond order above this forms a bond. 0.5 is half of a single bond.
-        broken: a bond order at or below this breaks a bond. 0.3 is the limit of LAMMPS and of `species`.
-        lifetime: ps; a change of a bond, and a molecule, that lasts less is left out. 0.05 ps is five periods
-            of the stretch of an O-H bond, the fastest vibration of usual molecules.
-
     Raises:
         AnalysisError: thresholds the wrong way round, or a negative number.
     """
 
-    formed: float = 0.5
+    formed: float = 0.5  # a bond order above this forms a bond. 0.5 is half of a single bond.
+    # a bond order at or below this breaks a bond. 0.3 is the limit of LAMMPS and of `species`.
     broken: float = 0.3
+    # ps; a change of a bond, and a molecule, that lasts less is left out. 0.05 ps is five periods of the
+    # stretch of an O-H bond, the fastest vibration of usual molecules.
     lifetime: float = 0.05
 
     def __post_init__(self) -> None:

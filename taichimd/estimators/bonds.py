@@ -26,34 +26,24 @@ MAX_BONDS = 300
 
 @dataclass(frozen=True)
 class Coordination:
-    """Neighbours of one species around another.
+    """Neighbours of one species around another."""
 
-    Attributes:
-        mean: number of neighbours.
-        fractions: (most + 1,) share of the centres that have 0, 1, 2, ... neighbours, up to the most of any
-            pair of species.
-    """
-
-    mean: Mean
+    mean: Mean  # number of neighbours
+    # (most + 1,) share of the centres that have 0, 1, 2, ... neighbours, up to the most of any pair of
+    # species.
     fractions: Mean
 
 
 @dataclass(frozen=True)
 class BondStructure:
-    """What `bond_structure` finds.
+    """What `bond_structure` finds."""
 
-    Attributes:
-        length: angstrom, below which two atoms are bonded.
-        angle: (bins,) middle of each bin, degrees.
-        angles: (a, centre, b), a <= b, of every triple of species that occurs -> (bins,) probability per
-            degree, of integral 1; no factor 1/sin.
-        coordination: (centre, neighbour) of every pair of species.
-    """
-
-    length: float
-    angle: Array
+    length: float  # angstrom, below which two atoms are bonded
+    angle: Array  # (bins,) middle of each bin, degrees
+    # (a, centre, b), a <= b, of every triple of species that occurs -> (bins,) probability per degree, of
+    # integral 1; no factor 1/sin
     angles: dict[tuple[str, str, str], Mean]
-    coordination: dict[tuple[str, str], Coordination]
+    coordination: dict[tuple[str, str], Coordination]  # (centre, neighbour) of every pair of species
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the bond length, and how many neighbours atoms have."""
@@ -152,17 +142,11 @@ def _coordination(blocks: list[Counter[int]], most: int) -> Coordination:
 
 @dataclass(frozen=True)
 class Peak:
-    """The highest peak of a curve.
+    """The highest peak of a curve."""
 
-    Attributes:
-        position: of its top.
-        height: there.
-        width: full width at half of the height; NaN where the curve does not fall to it on both sides.
-    """
-
-    position: float
-    height: float
-    width: float
+    position: float  # of its top
+    height: float  # there
+    width: float  # full width at half of the height; NaN where the curve does not fall to it on both sides
 
 
 def highest_peak(x: Array, y: Array) -> Peak:

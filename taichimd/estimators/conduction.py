@@ -75,23 +75,16 @@ def without_exchange(integral: float, times: Array, capacity: float) -> tuple[fl
 
 @dataclass(frozen=True)
 class Line:
-    """A straight line through the temperatures of one piece.
+    """A straight line through the temperatures of one piece."""
 
-    Attributes:
-        begin, end: of the piece, angstrom.
-        slope: K/angstrom. error: of it.
-        value, at: the temperature (K) in the middle (angstrom) of the bins. error_value: of it.
-        bins: how many bins it goes through.
-    """
-
-    begin: float
+    begin: float  # begin, end: of the piece, angstrom
     end: float
-    slope: float
-    error: float
-    value: float
+    slope: float  # K/angstrom
+    error: float  # of it
+    value: float  # value, at: the temperature (K) in the middle (angstrom) of the bins
     at: float
-    error_value: float
-    bins: int
+    error_value: float  # of it
+    bins: int  # how many bins it goes through
 
     def temperature(self, x: float) -> tuple[float, float]:
         """Temperature on the line at x (angstrom), and its error, K."""
@@ -147,21 +140,14 @@ def why_not_steady(given: Array, taken: Array, consecutive: bool) -> str:
 
 @dataclass(frozen=True)
 class Extrapolated:
-    """A line through 1/kappa(L) = (1/kappa)(1 + lambda/L).
+    """A line through 1/kappa(L) = (1/kappa)(1 + lambda/L)."""
 
-    Attributes:
-        kappa: W/(m K) of infinite length. free_path: lambda, angstrom.
-        covariance: (2, 2) of kappa and lambda.
-        chi2: sum of squares of deviations over errors. freedom: lengths minus 2.
-        residuals: (lengths,) deviations of 1/kappa over their errors.
-    """
-
-    kappa: Mean
-    free_path: Mean
-    covariance: Array
-    chi2: float
-    freedom: int
-    residuals: Array
+    kappa: Mean  # W/(m K) of infinite length
+    free_path: Mean  # lambda, angstrom
+    covariance: Array  # (2, 2) of kappa and lambda
+    chi2: float  # sum of squares of deviations over errors
+    freedom: int  # lengths minus 2
+    residuals: Array  # (lengths,) deviations of 1/kappa over their errors
 
 
 def extrapolate(lengths: Array, kappa: Array, errors: Array) -> Extrapolated:

@@ -41,29 +41,21 @@ NOTABLE = 0.1
 class GreenKubo:
     """A running Green-Kubo integral and its value on a plateau.
 
-    Attributes:
-        time: (m,) internal units, from 0 to the window.
-        correlation: of the current, (m, channels), in the square of its unit.
-        running: integral up to each time, (m, channels), in the unit of the result; `running.error`
-            is the standard error at each time.
-        running_mean: the same for the mean of the channels, (m,).
-        channels: the value of each channel on the plateau, (channels,).
-        mean: the value of the mean of the channels on the plateau.
-        plateau: (t1, t2), internal units.
-        gain: of `running_mean` from the third to the last quarter of the window; its error is of the gains of
-            the samples, without that of what came before.
-
     For one run `channels`, `mean` and `gain` have errors from the autocorrelation. If the run is too short,
     they are NaN, and `note` says why.
     """
 
-    time: Array
-    correlation: Mean
+    time: Array  # (m,) internal units, from 0 to the window
+    correlation: Mean  # of the current, (m, channels), in the square of its unit
+    # integral up to each time, (m, channels), in the unit of the result; `running.error` is the standard
+    # error at each time
     running: Mean
-    running_mean: Mean
-    channels: Mean
-    mean: Mean
-    plateau: tuple[float, float]
+    running_mean: Mean  # the same for the mean of the channels, (m,)
+    channels: Mean  # the value of each channel on the plateau, (channels,)
+    mean: Mean  # the value of the mean of the channels on the plateau
+    plateau: tuple[float, float]  # (t1, t2), internal units
+    # of `running_mean` from the third to the last quarter of the window; its error is of the gains of the
+    # samples, without that of what came before
     gain: Mean
 
     def _repr_html_(self) -> str:

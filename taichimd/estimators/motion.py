@@ -26,39 +26,25 @@ _CHUNK = 2_000_000
 
 @dataclass(frozen=True)
 class Diffusion:
-    """Mean square displacement and the slope of its linear part.
+    """Mean square displacement and the slope of its linear part."""
 
-    Attributes:
-        time: (m,) from 0.
-        msd: (m, 3) along x, y, z, angstrom^2.
-        total: (m,) their sum.
-        components: (3,) diffusion coefficients along x, y, z, angstrom^2 / time.
-        mean: D, the mean of the three.
-        fit: (t1, t2), where the line was fitted.
-        diffusive: False if the automatic choice found no end of the ballistic part; True if it did, or if
-            the times were given.
-    """
-
-    time: Array
-    msd: Mean
-    total: Mean
-    components: Mean
-    mean: Mean
-    fit: tuple[float, float]
+    time: Array  # (m,) from 0
+    msd: Mean  # (m, 3) along x, y, z, angstrom^2
+    total: Mean  # (m,) their sum
+    components: Mean  # (3,) diffusion coefficients along x, y, z, angstrom^2 / time
+    mean: Mean  # D, the mean of the three
+    fit: tuple[float, float]  # (t1, t2), where the line was fitted
+    # False if the automatic choice found no end of the ballistic part; True if it did, or if the times were
+    # given
     diffusive: bool = True
 
 
 @dataclass(frozen=True)
 class DensityOfStates:
-    """Vibrations by frequency.
+    """Vibrations by frequency."""
 
-    Attributes:
-        frequency: (m,) cycles (not radians) per time; multiply an angular one by 2 pi.
-        density: (m,) states per frequency; the trapezoid sum over all frequencies is 3N.
-    """
-
-    frequency: Array
-    density: Mean
+    frequency: Array  # (m,) cycles (not radians) per time; multiply an angular one by 2 pi
+    density: Mean  # (m,) states per frequency; the trapezoid sum over all frequencies is 3N
 
 
 def _pieces(trajectory: Any, name: str, lags: int, blocks: int) -> Array:

@@ -37,20 +37,14 @@ def poisson_range(count: int) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Rate:
-    """Rate of one reaction.
+    """Rate of one reaction."""
 
-    Attributes:
-        reaction: such as "H + O2 -> HO2". molecularity: number of reactants.
-        count: events. low, high: range of the mean count.
-        exposure: ps, time integral of the number of combinations of the reactants.
-    """
-
-    reaction: str
-    molecularity: int
-    count: int
-    low: float
+    reaction: str  # such as "H + O2 -> HO2"
+    molecularity: int  # number of reactants
+    count: int  # events
+    low: float  # low, high: range of the mean count
     high: float
-    exposure: float
+    exposure: float  # ps, time integral of the number of combinations of the reactants
 
     @property
     def unit(self) -> str:

@@ -19,39 +19,26 @@ Atoms = frozenset[int]
 
 @dataclass
 class Molecule:
-    """One molecule through time.
+    """One molecule through time."""
 
-    Attributes:
-        atoms: numbers of its atoms, from 0.
-        formula: in Hill order.
-        born: ps; of a molecule that is there at the start, the start.
-        died: ps; the end of the run if it still lives.
-        ended: whether it was consumed; otherwise its life is censored.
-    """
-
-    atoms: Atoms
-    formula: str
-    born: float
-    died: float
-    ended: bool
+    atoms: Atoms  # numbers of its atoms, from 0
+    formula: str  # in Hill order
+    born: float  # ps; of a molecule that is there at the start, the start
+    died: float  # ps; the end of the run if it still lives
+    ended: bool  # whether it was consumed; otherwise its life is censored
 
 
 @dataclass(frozen=True)
 class Event:
-    """One reaction event.
+    """One reaction event."""
 
-    Attributes:
-        time: ps, of the frame that first has all products.
-        reactants, products: atoms of each molecule, in the order of their formulas.
-        reactant_formulas, product_formulas: in the same order.
-        reactant_bonds, product_bonds: connected pairs of atoms of each molecule, in the same order.
-    """
-
-    time: float
+    time: float  # ps, of the frame that first has all products
+    # reactants, products: atoms of each molecule, in the order of their formulas
     reactants: tuple[Atoms, ...]
     products: tuple[Atoms, ...]
-    reactant_formulas: tuple[str, ...]
+    reactant_formulas: tuple[str, ...]  # reactant_formulas, product_formulas: in the same order
     product_formulas: tuple[str, ...]
+    # reactant_bonds, product_bonds: connected pairs of atoms of each molecule, in the same order
     reactant_bonds: tuple[Bonds, ...] = ()
     product_bonds: tuple[Bonds, ...] = ()
 
@@ -82,20 +69,14 @@ class Event:
 
 @dataclass(frozen=True)
 class Reactions:
-    """What happened in a run.
+    """What happened in a run."""
 
-    Attributes:
-        events: in the order of time.
-        molecules: all that lived for the shortest lifetime or longer, or are cut off by start or end.
-        start, end: ps.
-        late: changes of bonds that are closer to the end than the shortest lifetime, and are left out.
-    """
-
-    events: list[Event]
+    events: list[Event]  # in the order of time
+    # all that lived for the shortest lifetime or longer, or are cut off by start or end
     molecules: list[Molecule]
-    start: float
+    start: float  # start, end: ps
     end: float
-    late: int
+    late: int  # changes of bonds that are closer to the end than the shortest lifetime, and are left out
 
 
 def hill(symbols: Iterable[str]) -> str:

@@ -23,20 +23,14 @@ _SHOWN = 10
 
 @dataclass(frozen=True)
 class Mean:
-    """A mean and its standard error.
+    """A mean and its standard error."""
 
-    Attributes:
-        value: mean, of any shape.
-        error: standard error of it, same shape, widened if there are few samples (`student`), so that two
-            errors cover 95 %; NaN if there was one sample.
-        samples: independent samples it was taken from.
-        note: why there is no error, or what is wrong with it; "" if nothing is.
-    """
-
-    value: Any
+    value: Any  # mean, of any shape
+    # standard error of it, same shape, widened if there are few samples (`student`), so that two errors cover
+    # 95 %; NaN if there was one sample
     error: Any
-    samples: int
-    note: str = ""
+    samples: int  # independent samples it was taken from
+    note: str = ""  # why there is no error, or what is wrong with it; "" if nothing is
 
     def texts(self, unit: str = "") -> list[str]:
         """Each value with its error and unit."""

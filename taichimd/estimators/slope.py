@@ -11,19 +11,12 @@ from taichimd.estimators.series import finite
 
 @dataclass(frozen=True)
 class Slope:
-    """A least-squares line through a series.
+    """A least-squares line through a series."""
 
-    Attributes:
-        value: slope, unit of the series per unit of the times.
-        error: standard error; None if `note` says why not.
-        scatter: standard deviation of the series about the line.
-        note: why there is no error; "" if there is one.
-    """
-
-    value: float
-    error: float | None
-    scatter: float
-    note: str = ""
+    value: float  # slope, unit of the series per unit of the times
+    error: float | None  # standard error; None if `note` says why not
+    scatter: float  # standard deviation of the series about the line
+    note: str = ""  # why there is no error; "" if there is one
 
     @property
     def measurable(self) -> bool:

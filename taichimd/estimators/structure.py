@@ -14,19 +14,12 @@ from taichimd.estimators.series import Array, Mean, finite, mean_of
 
 @dataclass(frozen=True)
 class RadialDistribution:
-    """g(r) of one pair of species.
+    """g(r) of one pair of species."""
 
-    Attributes:
-        r: (bins,) middle of each bin, angstrom.
-        g: density of b at distance r from an a, over the mean density of b.
-        edges: (bins + 1,) angstrom.
-        coordination: (bins + 1,) mean number of b within each edge of an a.
-    """
-
-    r: Array
-    g: Mean
-    edges: Array
-    coordination: Mean
+    r: Array  # (bins,) middle of each bin, angstrom
+    g: Mean  # density of b at distance r from an a, over the mean density of b
+    edges: Array  # (bins + 1,) angstrom
+    coordination: Mean  # (bins + 1,) mean number of b within each edge of an a
 
 
 MAX_PAIRS, MAX_NEIGHBOURS = 1e10, 1e5

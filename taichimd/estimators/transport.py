@@ -69,23 +69,18 @@ def stacie_conductivity(current: Any, dt: float, volume: float, temperature: flo
 
 @dataclass(frozen=True)
 class Driven:
-    """Conductivity from driven runs.
+    """Conductivity from driven runs."""
 
-    Attributes:
-        time: (m,) internal, ends of the running average, which begins where production begins.
-        running: (m,) W/(m K), mean of the runs of the average of kappa over production up to each time, with
-            the standard error over the runs at that time; NaN of a single run.
-        kappa: W/(m K) along the driving force, with the standard error over the runs, or from the
-            autocorrelation of one.
-        components: (3,) W/(m K), J_a / (T V |F_e|): off the force's direction, zero in an isotropic system.
-        of_runs: (runs,) W/(m K) along the driving force.
-    """
-
-    time: Array
+    time: Array  # (m,) internal, ends of the running average, which begins where production begins
+    # (m,) W/(m K), mean of the runs of the average of kappa over production up to each time, with the
+    # standard error over the runs at that time; NaN of a single run
     running: Mean
+    # W/(m K) along the driving force, with the standard error over the runs, or from the autocorrelation of
+    # one
     kappa: Mean
+    # (3,) W/(m K), J_a / (T V |F_e|): off the force's direction, zero in an isotropic system
     components: Mean
-    of_runs: Array
+    of_runs: Array  # (runs,) W/(m K) along the driving force
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the conductivity along the driving force, and the components."""

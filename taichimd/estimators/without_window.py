@@ -20,16 +20,11 @@ FEWEST = 100
 
 @dataclass(frozen=True)
 class WithoutWindow:
-    """An integral of STACIE.
+    """An integral of STACIE."""
 
-    Attributes:
-        mean: in the unit of the result; the error is that of the fit.
-        cutoff: mean cutoff frequency, 1/time. points: frequencies that the fit counts.
-    """
-
-    mean: Mean
-    cutoff: float
-    points: int
+    mean: Mean  # in the unit of the result; the error is that of the fit
+    cutoff: float  # mean cutoff frequency, 1/time
+    points: int  # frequencies that the fit counts
 
 
 def check_stacie() -> None:

@@ -19,17 +19,11 @@ ALL = "all"
 
 @dataclass(frozen=True)
 class Change:
-    """What an insertion or a deletion does to the atoms of a system.
+    """What an insertion or a deletion does to the atoms of a system."""
 
-    Attributes:
-        kept: (n,) which of the present atoms stay.
-        new: atoms with velocities that come behind them; None: none.
-        molecules: how many molecules come or go.
-    """
-
-    kept: NDArray[np.bool_]
-    new: Atoms | None
-    molecules: int
+    kept: NDArray[np.bool_]  # (n,) which of the present atoms stay
+    new: Atoms | None  # atoms with velocities that come behind them; None: none
+    molecules: int  # how many molecules come or go
 
 
 class Exchange:

@@ -20,31 +20,23 @@ SHORT = 0.7
 
 @dataclass(frozen=True)
 class Bound:
-    """A force field on the species of one structure.
+    """A force field on the species of one structure."""
 
-    Attributes:
-        name: of the terms. terms: what to compile.
-        pair_table, body_table: flat parameter arrays, row by row.
-        cutoffs: (species, species) list cutoff of each pair, angstrom; -1 where nothing acts.
-        near_cutoffs: the same of the near list: of the three-body term alone, if it is short.
-        pair_cutoffs: the same of the pair term alone.
-        room: of a queued group, makes what a near list asks to grow.
-        evaluator: of the first of some queued groups, makes what queues their kernels, of state, near lists,
-            outputs, backend; span: how many groups these are.
-        triples: of a queued group that is a sum over triples, what is added up.
-    """
-
-    terms: Terms
-    pair_table: NDArray[np.float64]
+    terms: Terms  # what to compile
+    pair_table: NDArray[np.float64]  # pair_table, body_table: flat parameter arrays, row by row
     body_table: NDArray[np.float64]
+    # (species, species) list cutoff of each pair, angstrom; -1 where nothing acts
     cutoffs: NDArray[np.float64]
+    # the same of the near list: of the three-body term alone, if it is short
     near_cutoffs: NDArray[np.float64]
-    pair_cutoffs: NDArray[np.float64]
-    name: str
-    room: Any = None
+    pair_cutoffs: NDArray[np.float64]  # the same of the pair term alone
+    name: str  # of the terms
+    room: Any = None  # of a queued group, makes what a near list asks to grow
+    # of the first of some queued groups, makes what queues their kernels, of state, near lists, outputs,
+    # backend; span: how many groups these are
     evaluator: Any = None
     span: int = 0
-    triples: Triples | None = None
+    triples: Triples | None = None  # of a queued group that is a sum over triples, what is added up
 
 
 def bound(terms: Sequence[Term], species: Sequence[str]) -> Bound:

@@ -38,15 +38,11 @@ _SHOWN = 60
 
 @dataclass(frozen=True)
 class Code:
-    """What a function computes.
+    """What a function computes."""
 
-    Attributes:
-        digest: SHA-256 of the function and of everything that it uses.
-        parts: each function (digest of its own source) and each constant (its value) by name; of taichimd's
-            own a digest a module.
-    """
-
-    digest: str
+    digest: str  # SHA-256 of the function and of everything that it uses
+    # each function (digest of its own source) and each constant (its value) by name; of taichimd's own a
+    # digest a module
     parts: dict[str, str]
 
 

@@ -15,18 +15,13 @@ ENUMERATIONS = ("neighbours", ALL_PAIRS)
 class Contribution:
     """What one potential adds to a force field: at most one pair and one three-body term, or one of passes.
 
-    Attributes:
-        name: for reports and messages.
-        terms: each with its function, parameters, truncation, citation and file.
-        enumeration: "neighbours", or "all-pairs" without lists.
-
     Raises:
         SettingsError: parameters that cannot be used.
     """
 
-    name: str
-    terms: tuple[Term, ...]
-    enumeration: str = "neighbours"
+    name: str  # for reports and messages
+    terms: tuple[Term, ...]  # each with its function, parameters, truncation, citation and file
+    enumeration: str = "neighbours"  # "neighbours", or "all-pairs" without lists
 
     def __post_init__(self) -> None:
         if self.enumeration not in ENUMERATIONS:

@@ -20,17 +20,11 @@ MAX_NUMBERS = 2**24
 
 @dataclass(frozen=True)
 class Flat:
-    """Rows of parameters, and the points of their curves.
+    """Rows of parameters, and the points of their curves."""
 
-    Attributes:
-        rows: (rows, columns); where curves begin is counted from the first point of all.
-        columns: their names.
-        points: of all curves, one after the other.
-    """
-
-    rows: Array
-    columns: tuple[str, ...]
-    points: Array
+    rows: Array  # (rows, columns); where curves begin is counted from the first point of all
+    columns: tuple[str, ...]  # their names
+    points: Array  # of all curves, one after the other
 
     def with_column(self, name: str, values: Array) -> "Flat":
         """The same with one more column."""

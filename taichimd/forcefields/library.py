@@ -79,21 +79,13 @@ _SUGGESTIONS = 4
 
 @dataclass(frozen=True)
 class ShippedFile:
-    """One parameter file of the library.
+    """One parameter file of the library."""
 
-    Attributes:
-        name: file name, which `find` and the command line take.
-        kind: a value of `KINDS`.
-        elements: chemical symbols that the file defines.
-        header: paper, DOI and the rest of what the file says about itself.
-        path: where it lies.
-    """
-
-    name: str
-    kind: str
-    elements: tuple[str, ...]
-    header: Header
-    path: Path
+    name: str  # file name, which `find` and the command line take
+    kind: str  # a value of `KINDS`
+    elements: tuple[str, ...]  # chemical symbols that the file defines
+    header: Header  # paper, DOI and the rest of what the file says about itself
+    path: Path  # where it lies
 
 
 def find(name: str | os.PathLike[str]) -> Path:

@@ -18,17 +18,12 @@ _MADE = "()"
 
 @dataclass(frozen=True)
 class Reference:
-    """Where a function is.
+    """Where a function is."""
 
-    Attributes:
-        module: its name, or None of a user's file.
-        file: path, or None. sha256: of the file.
-        steps: from the module to the function: ("name", name), ("key", key), or (_MADE, None) for a call.
-    """
-
-    module: str | None
-    file: str | None
-    sha256: str | None
+    module: str | None  # its name, or None of a user's file
+    file: str | None  # path, or None
+    sha256: str | None  # of the file
+    # from the module to the function: ("name", name), ("key", key), or (_MADE, None) for a call
     steps: tuple[tuple[str, Any], ...]
 
     def resolved(self) -> Any:

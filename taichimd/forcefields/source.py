@@ -20,19 +20,12 @@ _NOT_USERS = ("taichimd", "taichi", "quadrants", "numpy", "math", "scipy", "symp
 
 @dataclass(frozen=True)
 class Expected:
-    """What a user's function takes and returns.
+    """What a user's function takes and returns."""
 
-    Attributes:
-        arguments: names, in their order.
-        results: what is returned, in its order.
-        derived: whether the function is followed in Python, with symbols, rather than compiled.
-        hint: what to do if the number of arguments or results is another.
-    """
-
-    arguments: tuple[str, ...]
-    results: tuple[str, ...]
-    derived: bool = False
-    hint: str = ""
+    arguments: tuple[str, ...]  # names, in their order
+    results: tuple[str, ...]  # what is returned, in its order
+    derived: bool = False  # whether the function is followed in Python, with symbols, rather than compiled
+    hint: str = ""  # what to do if the number of arguments or results is another
 
 
 PAIR = Expected(("r", "p"), ("u", "du/dr"), hint="or the energy alone with derive=True")

@@ -39,25 +39,17 @@ _EVEN = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Tabulated:
-    """A curve by its values at equally spaced points.
+    """A curve by its values at equally spaced points."""
 
-    Attributes:
-        name: for messages.
-        first: argument of the first point.
-        spacing: of the points.
-        values: (points,).
-        error: largest difference from the function that it was made of, in the middle of intervals; None if
-            it was made of numbers.
-        five_at_ends: whether slopes at both ends are of five points, too.
-        given: slopes at the points, per interval, instead of those of the formula: (points,), or None.
-    """
-
-    name: str
-    first: float
-    spacing: float
-    values: Array
+    name: str  # for messages
+    first: float  # argument of the first point
+    spacing: float  # of the points
+    values: Array  # (points,)
+    # largest difference from the function that it was made of, in the middle of intervals; None if it was
+    # made of numbers
     error: float | None = None
-    five_at_ends: bool = False
+    five_at_ends: bool = False  # whether slopes at both ends are of five points, too
+    # slopes at the points, per interval, instead of those of the formula: (points,), or None
     given: Array | None = None
 
     def __eq__(self, other: object) -> bool:

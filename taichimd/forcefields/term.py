@@ -24,15 +24,10 @@ _DOI = re.compile(r"\b10\.\d{4,9}/[^\s,;]+[^\s,;.)]")
 
 @dataclass(frozen=True)
 class Source:
-    """A file that parameters or functions come from.
+    """A file that parameters or functions come from."""
 
-    Attributes:
-        path: as it was given.
-        sha256: of the file's bytes when it was read; None if it is no file.
-    """
-
-    path: str
-    sha256: str | None
+    path: str  # as it was given
+    sha256: str | None  # of the file's bytes when it was read; None if it is no file
 
 
 def source_of(path: str | os.PathLike[str] | None) -> Source | None:
@@ -50,45 +45,27 @@ def about(file: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Term:
-    """A tuple function with its parameters.
+    """A tuple function with its parameters."""
 
-    Attributes:
-        kind: "pair", "triplet", "bond order", "angle", "coordination", "passes" or "queued".
-        function: compiled function as `terms` says; of a bond order a `BondOrder`, of passes `Passes`.
-        table: parameters by elements.
-        name: for reports.
-        truncation: of a pair term, how it ends at its cutoff; None for the others.
-        mixing: name of the rule for unlike pairs that are not given; None without.
-        citation: where formula or parameters come from.
-        doi: of the citation, or None.
-        source: the file of parameters or function, or None.
-        units: of the parameters, by name.
-        valid_range: what the parameters were made for, or None.
-        cautions: what they are often used for and not made for.
-        written_as: "module:function" of the author's function, where `function` wraps it.
-        timestep: of a run that gives none, fs.
-        local: whether the energy of an atom depends on its neighbours alone. Where charges of all atoms
-            follow from each other it does not; then no heat current is known, and all is in float64.
-        unbounded: whether atoms that come close have energies without a lower bound.
-    """
-
-    timestep: ClassVar[float] = 1.0
+    timestep: ClassVar[float] = 1.0  # of a run that gives none, fs
+    # whether the energy of an atom depends on its neighbours alone. Where charges of all atoms follow from
+    # each other it does not; then no heat current is known, and all is in float64.
     local: ClassVar[bool] = True
-    unbounded: ClassVar[bool] = False
+    unbounded: ClassVar[bool] = False  # whether atoms that come close have energies without a lower bound
 
-    kind: str
-    function: Any
-    table: Table
-    name: str
-    truncation: str | None = None
-    mixing: str | None = None
-    citation: str | None = None
-    doi: str | None = None
-    source: Source | None = None
-    units: Mapping[str, str] = field(default_factory=dict)
-    written_as: str | None = None
-    valid_range: str | None = None
-    cautions: tuple[str, ...] = ()
+    kind: str  # "pair", "triplet", "bond order", "angle", "coordination", "passes" or "queued"
+    function: Any  # compiled function as `terms` says; of a bond order a `BondOrder`, of passes `Passes`
+    table: Table  # parameters by elements
+    name: str  # for reports
+    truncation: str | None = None  # of a pair term, how it ends at its cutoff; None for the others
+    mixing: str | None = None  # name of the rule for unlike pairs that are not given; None without
+    citation: str | None = None  # where formula or parameters come from
+    doi: str | None = None  # of the citation, or None
+    source: Source | None = None  # the file of parameters or function, or None
+    units: Mapping[str, str] = field(default_factory=dict)  # of the parameters, by name
+    written_as: str | None = None  # "module:function" of the author's function, where `function` wraps it
+    valid_range: str | None = None  # what the parameters were made for, or None
+    cautions: tuple[str, ...] = ()  # what they are often used for and not made for
     has_bonds: ClassVar[bool] = False
     """Whether an evaluation leaves a table of bonds with their orders."""
     external: ClassVar[bool] = False

@@ -37,60 +37,44 @@ _ARRAYS = (*_VECTORS, "cell", "pbc", "numbers", "masses")
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """State and settings of a run at one step.
+    """State and settings of a run at one step."""
 
-    Attributes:
-        step: MD step.
-        positions: (n, 3) Å, as the device has them: never wrapped, but for `turns`.
-        velocities: (n, 3) internal units.
-        forces: (n, 3) eV/Å at `positions`: stored, because recomputing may differ in the last bit on another
-            device.
-        cell: (3, 3) Å.
-        pbc: (3,).
-        numbers: (n,) atomic numbers.
-        masses: (n,) amu.
-        settings: the run's settings (`RunSettings` as a dict).
-        potential_hash: fingerprint of the potential (`ForceField.fingerprint`).
-        clock: origin of the time axis: time = time_fs + (step - origin_step) * timestep; it moves only when a
-            restart changes the time step.
-        last_step: step at which the run was to end.
-        first_total: conserved energy at the run's first step (eV); None where nothing is conserved.
-        versions: programs that wrote it, the backend that they ran on, and the decomposition.
-        bath: what thermostat and barostat remember (`Engine.bath_state`); empty in NVE.
-        ramp: first and last step of the ramps of temperature and pressure, or None.
-        counted_from: first step of the run's files whose conserved energy is of its present ensemble.
-        potential: record of the potential (`ForceField.describe`); empty in those of earlier versions.
-        observed: arrays of what the run observes (`Observations.save`); empty without.
-        fixed: (n,) which atoms are fixed, or (n, 3) along which directions they are held; None if none is.
-        states: (n,) each, what the force field keeps of the atoms (`Engine.atom_states`).
-        turns: (n, 3) whole cells by which atoms were folded in a long run; None if none was.
-        groups: the atoms of each group by its name, as runs (`system.groups.runs_of`).
-        exchange: account of inserted and deleted molecules (`exchange.ledger.Ledger.save`); empty without.
-    """
-
-    step: int
-    positions: Array
-    velocities: Array
+    step: int  # MD step
+    positions: Array  # (n, 3) Å, as the device has them: never wrapped, but for `turns`
+    velocities: Array  # (n, 3) internal units
+    # (n, 3) eV/Å at `positions`: stored, because recomputing may differ in the last bit on another device
     forces: Array
-    cell: Array
-    pbc: NDArray[np.bool_]
-    numbers: NDArray[np.int64]
-    masses: Array
-    settings: dict[str, Any]
-    potential_hash: str
+    cell: Array  # (3, 3) Å
+    pbc: NDArray[np.bool_]  # (3,)
+    numbers: NDArray[np.int64]  # (n,) atomic numbers
+    masses: Array  # (n,) amu
+    settings: dict[str, Any]  # the run's settings (`RunSettings` as a dict)
+    potential_hash: str  # fingerprint of the potential (`ForceField.fingerprint`)
+    # origin of the time axis: time = time_fs + (step - origin_step) * timestep; it moves only when a restart
+    # changes the time step
     clock: dict[str, float]
-    last_step: int
+    last_step: int  # step at which the run was to end
+    # conserved energy at the run's first step (eV); None where nothing is conserved
     first_total: float | None
+    # programs that wrote it, the backend that they ran on, and the decomposition
     versions: dict[str, str] = field(default_factory=dict)
+    # what thermostat and barostat remember (`Engine.bath_state`); empty in NVE
     bath: dict[str, Any] = field(default_factory=dict)
-    ramp: Sequence[int] | None = None
-    counted_from: int = 0
+    ramp: Sequence[int] | None = None  # first and last step of the ramps of temperature and pressure, or None
+    counted_from: int = 0  # first step of the run's files whose conserved energy is of its present ensemble
+    # record of the potential (`ForceField.describe`); empty in those of earlier versions
     potential: dict[str, Any] = field(default_factory=dict)
+    # arrays of what the run observes (`Observations.save`); empty without
     observed: dict[str, Any] = field(default_factory=dict)
+    # (n,) which atoms are fixed, or (n, 3) along which directions they are held; None if none is
     fixed: NDArray[np.bool_] | None = None
+    # (n,) each, what the force field keeps of the atoms (`Engine.atom_states`)
     states: dict[str, Array] = field(default_factory=dict)
+    # (n, 3) whole cells by which atoms were folded in a long run; None if none was
     turns: NDArray[np.int64] | None = None
+    # the atoms of each group by its name, as runs (`system.groups.runs_of`)
     groups: dict[str, list[list[int]]] = field(default_factory=dict)
+    # account of inserted and deleted molecules (`exchange.ledger.Ledger.save`); empty without
     exchange: dict[str, Any] = field(default_factory=dict)
 
     @property

@@ -24,14 +24,10 @@ _ISOTOPES = {
 
 @dataclass(frozen=True)
 class Element:
-    """What a name or a mass means.
+    """What a name or a mass means."""
 
-    Attributes:
-        symbol: of an element. mass: amu.
-    """
-
-    symbol: str
-    mass: float
+    symbol: str  # of an element
+    mass: float  # amu
 
     @property
     def isotope(self) -> bool:

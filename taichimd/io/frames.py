@@ -20,45 +20,28 @@ _SAME = 1e-3
 
 @dataclass(frozen=True)
 class Frames:
-    """A trajectory.
+    """A trajectory."""
 
-    Attributes:
-        symbols: (n,) chemical symbols.
-        masses: (n,) amu.
-        positions: (frames, n, 3) Å.
-        velocities: same shape, internal units (of a column without a unit: those of the file); None if the
-            file has none.
-        cells: (frames, 3, 3) Å, rows are the vectors.
-        pbc: (3,) whether a direction is periodic.
-        times: (frames,) ps, or None if the file does not say.
-        fixed: (n,) atoms that `FixAtoms` holds in every frame.
-        wrapped: whether atoms may have been folded into the cell; only of our own files and of dumps with
-            unwrapped columns or image flags it is known.
-        clock: (frames,) what rises with time, besides times: steps, or times of no stated unit; or None.
-        counted: whether the clock counts steps.
-        interval: ps between frames that the file's header promises, or None.
-        backward: which frame goes back in time; empty if none does.
-        ordered: whether an atom has the same place in every frame.
-        energies: (frames,) potential energy, eV, or None.
-        notes: what the reader should know.
-    """
-
-    symbols: NDArray[np.str_]
-    masses: Array
-    positions: Array
+    symbols: NDArray[np.str_]  # (n,) chemical symbols
+    masses: Array  # (n,) amu
+    positions: Array  # (frames, n, 3) Å
+    # same shape, internal units (of a column without a unit: those of the file); None if the file has none
     velocities: Array | None
-    cells: Array
-    pbc: NDArray[np.bool_]
-    times: Array | None
+    cells: Array  # (frames, 3, 3) Å, rows are the vectors
+    pbc: NDArray[np.bool_]  # (3,) whether a direction is periodic
+    times: Array | None  # (frames,) ps, or None if the file does not say
+    # whether atoms may have been folded into the cell; only of our own files and of dumps with unwrapped
+    # columns or image flags it is known
     wrapped: bool
-    fixed: NDArray[np.bool_]
+    fixed: NDArray[np.bool_]  # (n,) atoms that `FixAtoms` holds in every frame
+    # (frames,) what rises with time, besides times: steps, or times of no stated unit; or None
     clock: Array | None = None
-    counted: bool = True
-    interval: float | None = None
-    backward: str = ""
-    ordered: bool = True
-    energies: Array | None = None
-    notes: list[str] = field(default_factory=list)
+    counted: bool = True  # whether the clock counts steps
+    interval: float | None = None  # ps between frames that the file's header promises, or None
+    backward: str = ""  # which frame goes back in time; empty if none does
+    ordered: bool = True  # whether an atom has the same place in every frame
+    energies: Array | None = None  # (frames,) potential energy, eV, or None
+    notes: list[str] = field(default_factory=list)  # what the reader should know
 
     def only(self, keep: NDArray[np.bool_]) -> "Frames":
         """The frames of a (frames,) mask."""

@@ -33,23 +33,16 @@ _UNITS = {
 
 @dataclass(frozen=True)
 class GpumdRun:
-    """What files of GPUMD do not say.
+    """What files of GPUMD do not say."""
 
-    Attributes:
-        volume: angstrom^3, for a conductivity or a conductance from shc.out.
-        temperature: K. driving_force: 1/angstrom, of HNEMD.
-        difference: K, of NEMD.
-        lags: Nc of compute_shc; needed where shc.out has several calculations one after the other.
-        quantities: of compute.out, in GPUMD's order. interval: fs between its rows.
-    """
-
-    volume: float | None = None
-    temperature: float | None = None
-    driving_force: float | None = None
-    difference: float | None = None
+    volume: float | None = None  # angstrom^3, for a conductivity or a conductance from shc.out
+    temperature: float | None = None  # K
+    driving_force: float | None = None  # 1/angstrom, of HNEMD
+    difference: float | None = None  # K, of NEMD
+    # Nc of compute_shc; needed where shc.out has several calculations one after the other
     lags: int | None = None
-    quantities: tuple[str, ...] = ()
-    interval: float | None = None
+    quantities: tuple[str, ...] = ()  # of compute.out, in GPUMD's order
+    interval: float | None = None  # fs between its rows
 
 
 def read_gpumd(path: Path, of: GpumdRun) -> Tables:

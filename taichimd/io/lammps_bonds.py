@@ -23,23 +23,16 @@ Kind = Literal["bonds", "species", "table"]
 
 @dataclass(frozen=True)
 class BondFrame:
-    """Bonds of one frame.
+    """Bonds of one frame."""
 
-    Attributes:
-        step: of the run. time: ps, or None if the file has only steps.
-        labels: (n,) numbers of the atoms in the file, rising.
-        kinds: (n,) types of LAMMPS ("1"), or elements.
-        i, j: (m,) atoms of the bonds, from 0, in the order of `labels`; a bond may stand in both directions.
-        order: (m,) bond orders.
-    """
-
-    step: int
-    time: float | None
-    labels: NDArray[np.int64]
-    kinds: NDArray[np.str_]
+    step: int  # of the run
+    time: float | None  # ps, or None if the file has only steps
+    labels: NDArray[np.int64]  # (n,) numbers of the atoms in the file, rising
+    kinds: NDArray[np.str_]  # (n,) types of LAMMPS ("1"), or elements
+    # i, j: (m,) atoms of the bonds, from 0, in the order of `labels`; a bond may stand in both directions
     i: NDArray[np.int64]
     j: NDArray[np.int64]
-    order: Array
+    order: Array  # (m,) bond orders
 
 
 def bond_file_kind(path: Path) -> Kind | None:

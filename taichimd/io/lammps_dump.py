@@ -29,28 +29,19 @@ _WHOLE = ("id", "type", "ix", "iy", "iz")
 
 @dataclass(frozen=True)
 class DumpFrame:
-    """One frame, in this program's units.
+    """One frame, in this program's units."""
 
-    Attributes:
-        step: TIMESTEP. time: ps, of the item TIME; None without one.
-        cell: (3, 3) Å, rows. pbc: (3,).
-        ids: (n,) rising; None if the dump has none: then atoms are sorted by their kinds.
-        kinds: (n,) elements, or types as texts ("1").
-        masses: (n,) amu, or None.
-        positions: (n, 3) Å. unwrapped: whether they are known never to be folded.
-        velocities: (n, 3) internal units, or None.
-    """
-
-    step: int
-    time: float | None
-    cell: Array
-    pbc: NDArray[np.bool_]
+    step: int  # TIMESTEP
+    time: float | None  # ps, of the item TIME; None without one
+    cell: Array  # (3, 3) Å, rows
+    pbc: NDArray[np.bool_]  # (3,)
+    # (n,) rising; None if the dump has none: then atoms are sorted by their kinds
     ids: NDArray[np.int64] | None
-    kinds: NDArray[np.str_]
-    masses: Array | None
-    positions: Array
-    unwrapped: bool
-    velocities: Array | None
+    kinds: NDArray[np.str_]  # (n,) elements, or types as texts ("1")
+    masses: Array | None  # (n,) amu, or None
+    positions: Array  # (n, 3) Å
+    unwrapped: bool  # whether they are known never to be folded
+    velocities: Array | None  # (n, 3) internal units, or None
 
 
 def is_dump(path: Path) -> bool:

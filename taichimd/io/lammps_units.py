@@ -16,21 +16,15 @@ _HEADER = re.compile(r"\bunits\s*=\s*(\w+)")
 
 @dataclass(frozen=True)
 class LammpsUnits:
-    """What one unit of a system is in this program's units.
+    """What one unit of a system is in this program's units."""
 
-    Attributes:
-        name: word of LAMMPS' command `units`.
-        length: Å. mass: amu. energy: eV. charge: e.
-        time: Å sqrt(amu/eV). velocity: Å per that time. Both: ASE's.
-    """
-
-    name: str
-    length: float
-    mass: float
-    energy: float
-    charge: float
-    time: float
-    velocity: float
+    name: str  # word of LAMMPS' command `units`
+    length: float  # Å
+    mass: float  # amu
+    energy: float  # eV
+    charge: float  # e
+    time: float  # Å sqrt(amu/eV)
+    velocity: float  # Å per that time. Both: ASE's.
 
     @property
     def force(self) -> float:

@@ -71,17 +71,11 @@ _TYPES = {"S1": 2, "i4": 4, "f4": 5, "f8": 6}
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the frames of a file are.
+    """Where the frames of a file are."""
 
-    Attributes:
-        begin: byte at which the first one begins.
-        record: type of a frame, a field for each of its variables.
-        count: frames that are complete.
-    """
-
-    begin: int
-    record: np.dtype[Any]
-    count: int
+    begin: int  # byte at which the first one begins
+    record: np.dtype[Any]  # type of a frame, a field for each of its variables
+    count: int  # frames that are complete
 
     def frames(self, path: Path) -> NDArray[Any]:
         """(count,) frames, read from the disk when they are used."""

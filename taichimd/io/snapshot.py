@@ -19,39 +19,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What a frame holds, in the user's order.
+    """What a frame holds, in the user's order."""
 
-    Attributes:
-        step: MD step.
-        time_ps: ps; None of a Markov chain.
-        energy: eV.
-        stress: (6,) eV/Å^3, xx yy zz yz xz xy, or None.
-        cell: (3, 3) Å.
-        positions: (n, 3) Å.
-        velocities: (n, 3), ASE's unit; None without a time.
-        masses: (n,) amu.
-        forces: (n, 3) eV/Å.
-        fixed: (n,) True of fixed atoms, or (n, 3) along which directions atoms are held, or None.
-        values: (n,) each, such as charges (e), by name.
-        energies: (n,) eV; None unless asked for.
-        virials: (n, 3, 3) eV; None unless asked for.
-        terms: energies of terms (eV) by names such as E_bond_eV.
-    """
-
-    step: int
-    time_ps: float | None
-    energy: float
-    stress: Array | None
-    cell: Array
-    positions: Array
-    velocities: Array | None
-    masses: Array
-    forces: Array
+    step: int  # MD step
+    time_ps: float | None  # ps; None of a Markov chain
+    energy: float  # eV
+    stress: Array | None  # (6,) eV/Å^3, xx yy zz yz xz xy, or None
+    cell: Array  # (3, 3) Å
+    positions: Array  # (n, 3) Å
+    velocities: Array | None  # (n, 3), ASE's unit; None without a time
+    masses: Array  # (n,) amu
+    forces: Array  # (n, 3) eV/Å
+    # (n,) True of fixed atoms, or (n, 3) along which directions atoms are held, or None
     fixed: NDArray[np.bool_] | None
-    values: dict[str, Array]
-    energies: Array | None
-    virials: Array | None
-    terms: dict[str, float]
+    values: dict[str, Array]  # (n,) each, such as charges (e), by name
+    energies: Array | None  # (n,) eV; None unless asked for
+    virials: Array | None  # (n, 3, 3) eV; None unless asked for
+    terms: dict[str, float]  # energies of terms (eV) by names such as E_bond_eV
 
     @property
     def momenta(self) -> Array | None:

@@ -27,23 +27,14 @@ class ProcessError(TaichimdError):
 
 @dataclass(frozen=True)
 class Launch:
-    """What to run.
+    """What to run."""
 
-    Attributes:
-        script: LAMMPS script with `pair_style taichimd`.
-        potential: a sum of what `load_forcefield` takes.
-        processes: of MPI.
-        restart_every: steps between restart files; 0: none but those of the script.
-        options: backend and precision, as for `attach`.
-        arguments: of LAMMPS's command line, such as ["-var", "T", "300"].
-    """
-
-    script: str
-    potential: list[str]
-    processes: int = 1
-    restart_every: int = 0
-    options: dict[str, Any] | None = None
-    arguments: Sequence[str] = ()
+    script: str  # LAMMPS script with `pair_style taichimd`
+    potential: list[str]  # a sum of what `load_forcefield` takes
+    processes: int = 1  # of MPI
+    restart_every: int = 0  # steps between restart files; 0: none but those of the script
+    options: dict[str, Any] | None = None  # backend and precision, as for `attach`
+    arguments: Sequence[str] = ()  # of LAMMPS's command line, such as ["-var", "T", "300"]
 
 
 def launch(run: Launch) -> None:

@@ -34,25 +34,16 @@ MVV2E = 1.0364269e-4
 
 @dataclass(frozen=True)
 class Reference:
-    """What LAMMPS found, in the user's frame and order.
+    """What LAMMPS found, in the user's frame and order."""
 
-    Attributes:
-        energy: potential energy (eV).
-        energies: (n,) energy of each atom (eV), as LAMMPS divides it.
-        forces: (n, 3) forces (eV/angstrom).
-        virial: (3, 3) sum of -1/2 r_ij (x) F_ij over pairs (eV), = -stress * volume; symmetric.
-        stress: (6,) ASE's sign and Voigt order (eV/angstrom^3), None unless periodic in three directions.
-        positions: (n, 3) positions (angstrom), not folded into the cell.
-        velocities: (n, 3) velocities in angstrom per sqrt(amu angstrom^2/eV).
-    """
-
-    energy: float
-    energies: Array
-    forces: Array
-    virial: Array
+    energy: float  # potential energy (eV)
+    energies: Array  # (n,) energy of each atom (eV), as LAMMPS divides it
+    forces: Array  # (n, 3) forces (eV/angstrom)
+    virial: Array  # (3, 3) sum of -1/2 r_ij (x) F_ij over pairs (eV), = -stress * volume; symmetric
+    # (6,) ASE's sign and Voigt order (eV/angstrom^3), None unless periodic in three directions
     stress: Array | None
-    positions: Array
-    velocities: Array
+    positions: Array  # (n, 3) positions (angstrom), not folded into the cell
+    velocities: Array  # (n, 3) velocities in angstrom per sqrt(amu angstrom^2/eV)
 
 
 @functools.cache
@@ -72,19 +63,13 @@ def lammps_reason() -> str:
 
 @dataclass(frozen=True)
 class Box:
-    """A structure's cell as LAMMPS wants it.
+    """A structure's cell as LAMMPS wants it."""
 
-    Attributes:
-        cell: (3, 3) lower triangular cell, rows are vectors (angstrom).
-        rotation: (3, 3) orthogonal matrix; row vectors of the user's frame times its transpose are LAMMPS's.
-        origin: (3,) lower corner of the box in LAMMPS's frame; zero along periodic directions.
-        pbc: (3,) periodic directions.
-    """
-
-    cell: Array
+    cell: Array  # (3, 3) lower triangular cell, rows are vectors (angstrom)
+    # (3, 3) orthogonal matrix; row vectors of the user's frame times its transpose are LAMMPS's
     rotation: Array
-    origin: Array
-    pbc: NDArray[np.bool_]
+    origin: Array  # (3,) lower corner of the box in LAMMPS's frame; zero along periodic directions
+    pbc: NDArray[np.bool_]  # (3,) periodic directions
 
 
 def lammps_box(atoms: Atoms, margin: float = 8.0) -> Box:

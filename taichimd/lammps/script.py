@@ -17,22 +17,14 @@ from taichimd.lammps.attached import SKIN
 
 @dataclass(frozen=True)
 class Script:
-    """A script in two parts.
+    """A script in two parts."""
 
-    Attributes:
-        before, after: texts, up to the pair lines and from there on.
-        elements: of the atom types.
-        skin: largest of its `neighbor` lines, angstrom.
-        restarts: whether it has a `restart` line.
-        cutoffs: lines of its `comm_modify`, with the cutoff of each.
-    """
-
-    before: str
+    before: str  # before, after: texts, up to the pair lines and from there on
     after: str
-    elements: tuple[str, ...]
-    skin: float
-    restarts: bool
-    cutoffs: tuple[tuple[str, float], ...]
+    elements: tuple[str, ...]  # of the atom types
+    skin: float  # largest of its `neighbor` lines, angstrom
+    restarts: bool  # whether it has a `restart` line
+    cutoffs: tuple[tuple[str, float], ...]  # lines of its `comm_modify`, with the cutoff of each
 
 
 def check_reach(cutoffs: Sequence[tuple[str, float]], reach: float, skin: float) -> None:

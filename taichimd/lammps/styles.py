@@ -33,17 +33,12 @@ TRUNCATIONS = {
 
 @dataclass(frozen=True)
 class Style:
-    """Commands for LAMMPS, as `lammps_evaluate` takes them.
+    """Commands for LAMMPS, as `lammps_evaluate` takes them."""
 
-    Attributes:
-        pair_style: with its arguments.
-        pair_coeff: arguments of the pair_coeff lines; `{elements}` stands for the elements of the types.
-        pair_modify: arguments of the pair_modify lines.
-    """
-
-    pair_style: str
+    pair_style: str  # with its arguments
+    # arguments of the pair_coeff lines; `{elements}` stands for the elements of the types
     pair_coeff: tuple[str, ...]
-    pair_modify: tuple[str, ...] = ()
+    pair_modify: tuple[str, ...] = ()  # arguments of the pair_modify lines
 
 
 def style_of(forcefield: ForceField, species: Sequence[str]) -> Style:

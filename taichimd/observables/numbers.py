@@ -35,21 +35,13 @@ SIGNIFICANT = 2.0
 
 @dataclass(frozen=True)
 class Finding:
-    """One number with all that its reader must know: terminal, record and picture have it from here.
+    """One number with all that its reader must know: terminal, record and picture have it from here."""
 
-    Attributes:
-        value: None where a number would mean nothing.
-        error: standard error; None if there is none.
-        unit: of both.
-        status: "ok", or in a few words what is wrong.
-        note: sentences: what was seen, or why there is no error; "" if there is nothing to say.
-    """
-
-    value: float | None
-    error: float | None
-    unit: str
-    status: str = OK
-    note: str = ""
+    value: float | None  # None where a number would mean nothing
+    error: float | None  # standard error; None if there is none
+    unit: str  # of both
+    status: str = OK  # "ok", or in a few words what is wrong
+    note: str = ""  # sentences: what was seen, or why there is no error; "" if there is nothing to say
 
     @property
     def number(self) -> str:

@@ -31,23 +31,14 @@ Values = dict[str, Finding]
 
 @dataclass
 class Result:
-    """What one observable found, in a run or in a trajectory.
+    """What one observable found, in a run or in a trajectory."""
 
-    Attributes:
-        tables: columns of each CSV file.
-        panels: of the picture.
-        rows: for the summary.
-        values: as numbers, by names that stay.
-        notes: what the reader should know.
-        doubt: in a few words what is wrong with all of it; empty: nothing is.
-    """
-
-    tables: list[dict[str, Array]]
-    panels: list[Callable[["Axes"], None]]
-    rows: Rows
-    values: Values = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    doubt: str = ""
+    tables: list[dict[str, Array]]  # columns of each CSV file
+    panels: list[Callable[["Axes"], None]]  # of the picture
+    rows: Rows  # for the summary
+    values: Values = field(default_factory=dict)  # as numbers, by names that stay
+    notes: list[str] = field(default_factory=list)  # what the reader should know
+    doubt: str = ""  # in a few words what is wrong with all of it; empty: nothing is
 
     @property
     def status(self) -> str:

@@ -26,41 +26,26 @@ def between_origins(lags: int) -> int:
 
 @dataclass(frozen=True)
 class Plan:
-    """Samples of one run, in equal blocks for the errors.
+    """Samples of one run, in equal blocks for the errors."""
 
-    Attributes:
-        kinds: names of `registry.OF_RUNS`.
-        every: steps between samples.
-        first_step: where the run begins.
-        samples: in the whole run, at the multiples of `every`.
-        interval: ps between samples.
-        blocks: pieces of the run.
-        lags: samples that the correlation window spans.
-        r_max: angstrom, of the RDF. bins: of the RDF.
-        bond_order: above which two atoms are of one molecule.
-        bond_formed, bond_broken, bond_lifetime: thresholds and shortest lifetime (ps) of reactions, as in
-            `BondRule`.
-        interface_of: names of two groups, such as "left>right".
-        spectrum_axis: x, y or z. spectrum_of: names of groups. spectrum_lags: samples of the window.
-        profile_axis: x, y or z. profile_bin: width of the bins of a profile, angstrom, about.
-    """
-
-    kinds: tuple[str, ...]
-    every: int
-    first_step: int
-    samples: int
-    interval: float
-    blocks: int
-    lags: int
-    r_max: float
-    bins: int
-    bond_order: float = BOND_ORDER
-    profile_axis: Literal["x", "y", "z"] = "x"
-    profile_bin: float = 5.0
-    spectrum_axis: Literal["x", "y", "z"] = "x"
-    spectrum_of: str = "all"
-    spectrum_lags: int = 1
-    interface_of: str = ""
+    kinds: tuple[str, ...]  # names of `registry.OF_RUNS`
+    every: int  # steps between samples
+    first_step: int  # where the run begins
+    samples: int  # in the whole run, at the multiples of `every`
+    interval: float  # ps between samples
+    blocks: int  # pieces of the run
+    lags: int  # samples that the correlation window spans
+    r_max: float  # angstrom, of the RDF
+    bins: int  # of the RDF
+    bond_order: float = BOND_ORDER  # above which two atoms are of one molecule
+    profile_axis: Literal["x", "y", "z"] = "x"  # x, y or z
+    profile_bin: float = 5.0  # width of the bins of a profile, angstrom, about
+    spectrum_axis: Literal["x", "y", "z"] = "x"  # x, y or z
+    spectrum_of: str = "all"  # names of groups
+    spectrum_lags: int = 1  # samples of the window
+    interface_of: str = ""  # names of two groups, such as "left>right"
+    # bond_formed, bond_broken, bond_lifetime: thresholds and shortest lifetime (ps) of reactions, as in
+    # `BondRule`
     bond_formed: float = _RULE.formed
     bond_broken: float = _RULE.broken
     bond_lifetime: float = _RULE.lifetime

@@ -29,21 +29,14 @@ TABLES = ("reactions", "rates", "lifetimes")
 
 @dataclass(kw_only=True)
 class ReactionResult(Result):
-    """Reactions, rate constants and lifetimes of species.
+    """Reactions, rate constants and lifetimes of species."""
 
-    Attributes:
-        found: events and molecules.
-        speeds: rates of the reactions. lives: lifetimes of the species; the most frequent first.
-        labels: number of each atom for the user. symbols: of the atoms.
-        volume: angstrom^3, for rate constants of concentrations; None without.
-    """
-
-    found: Reactions
-    speeds: list[Rate]
-    lives: list[Lifetime]
-    labels: Sequence[int]
-    symbols: Sequence[str]
-    volume: float | None
+    found: Reactions  # events and molecules
+    speeds: list[Rate]  # rates of the reactions
+    lives: list[Lifetime]  # lifetimes of the species; the most frequent first
+    labels: Sequence[int]  # number of each atom for the user
+    symbols: Sequence[str]  # of the atoms
+    volume: float | None  # angstrom^3, for rate constants of concentrations; None without
 
     @property
     def lacks_volume(self) -> bool:

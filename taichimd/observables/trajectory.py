@@ -21,20 +21,14 @@ TWO_ORIGINS = "two time origins to average over"
 
 @dataclass(frozen=True)
 class Production:
-    """The frames that averages are over.
+    """The frames that averages are over."""
 
-    Attributes:
-        method: "equilibrate" or "skip", as the user says; "detected"; or "all": nothing tells.
-        left_out: frames before it, after those of `skip`. frames: those that are used.
-        start_ps: time of its first frame after the first of the file, or None if frames have no times.
-        decided_by: series that it was detected from.
-    """
-
-    method: str
-    left_out: int
-    frames: int
+    method: str  # "equilibrate" or "skip", as the user says; "detected"; or "all": nothing tells
+    left_out: int  # frames before it, after those of `skip`
+    frames: int  # those that are used
+    # time of its first frame after the first of the file, or None if frames have no times
     start_ps: float | None
-    decided_by: tuple[str, ...]
+    decided_by: tuple[str, ...]  # series that it was detected from
 
     def __str__(self) -> str:
         """For the summary."""

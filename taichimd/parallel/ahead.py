@@ -22,17 +22,11 @@ def spread_of(gone: float, bears: float, made: int, served: float) -> float:
 
 @dataclass
 class Ahead:
-    """What is expected of lists.
+    """What is expected of lists."""
 
-    Attributes:
-        age: steps since lists were built.
-        lasts: steps that lists are expected to last.
-        on_device: whether the device may rebuild lists without the host.
-    """
-
-    age: int = 0
-    lasts: float = FIRST_AGE
-    on_device: bool = False
+    age: int = 0  # steps since lists were built
+    lasts: float = FIRST_AGE  # steps that lists are expected to last
+    on_device: bool = False  # whether the device may rebuild lists without the host
 
     def steps(self, left: int) -> int:
         """How many steps to queue, of those left: steps behind the end of lists cost less than a look."""

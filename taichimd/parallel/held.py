@@ -50,22 +50,16 @@ def margin_of(cutoff: float, thickness: float, pairs: bool) -> float:
 
 @dataclass(frozen=True)
 class Whole:
-    """The system, as all processes know it.
-
-    Attributes:
-        kinds: (n,) numbers of the species. masses: (n,) amu. precision: see `Engine`.
-        choice: the force field and how it is done. coupling: what acts on atoms besides.
-        reach: how far from an atom its forces need others, angstrom. rows_reach: the same of their terms.
-    """
+    """The system, as all processes know it."""
 
     cells: Cells
-    kinds: NDArray[np.int32]
-    masses: Array
-    precision: str
-    choice: Choice
-    coupling: Coupling
-    reach: float
-    rows_reach: float
+    kinds: NDArray[np.int32]  # (n,) numbers of the species
+    masses: Array  # (n,) amu
+    precision: str  # see `Engine`
+    choice: Choice  # the force field and how it is done
+    coupling: Coupling  # what acts on atoms besides
+    reach: float  # how far from an atom its forces need others, angstrom
+    rows_reach: float  # the same of their terms
 
 
 class Held:

@@ -79,22 +79,14 @@ class Farthest(Bundle):
 
 @dataclass(frozen=True)
 class SharedKernels:
-    """Kernels of one process among several.
+    """Kernels of one process among several."""
 
-    Attributes:
-        begin: half kicks and drift of own atoms. take: positions of the atoms of other processes.
-        mark: lists are made, displacements and steps count from now on. pack: vectors of own atoms for other
-            processes.
-        prepare: constants of a thermostat for a time step. listed: lists were made: which places have own
-            atoms.
-    """
-
-    begin: Kernel
-    take: Kernel
-    mark: Kernel
-    pack: Kernel
-    prepare: Kernel
-    listed: Kernel
+    begin: Kernel  # half kicks and drift of own atoms
+    take: Kernel  # positions of the atoms of other processes
+    mark: Kernel  # lists are made, displacements and steps count from now on
+    pack: Kernel  # vectors of own atoms for other processes
+    prepare: Kernel  # constants of a thermostat for a time step
+    listed: Kernel  # lists were made: which places have own atoms
 
 
 @cache

@@ -21,23 +21,16 @@ TRIED = np.linspace(0.5, 1.5, 257)
 
 @dataclass(frozen=True)
 class Part:
-    """The atoms of one process.
+    """The atoms of one process."""
 
-    Attributes:
-        slot: (n,) place of each atom in the gathered array, by the user's number.
-        members: (m,) numbers of the atoms that the process holds, own ones and those within reach, ascending.
-        away: (m,) their distances from the slab, angstrom; -1 of own atoms.
-        reach: angstrom from the slab within which it holds all atoms.
-        sends: of each process, numbers of the own atoms that it holds, ascending; none for this process.
-        receives: of each process, numbers of its own atoms that are held here, ascending.
-    """
-
-    slot: Any
+    slot: Any  # (n,) place of each atom in the gathered array, by the user's number
+    # (m,) numbers of the atoms that the process holds, own ones and those within reach, ascending
     members: Any
-    away: Any
-    reach: float
+    away: Any  # (m,) their distances from the slab, angstrom; -1 of own atoms
+    reach: float  # angstrom from the slab within which it holds all atoms
+    # of each process, numbers of the own atoms that it holds, ascending; none for this process
     sends: tuple[Any, ...]
-    receives: tuple[Any, ...]
+    receives: tuple[Any, ...]  # of each process, numbers of its own atoms that are held here, ascending
 
 
 @dataclass(frozen=True)
@@ -69,18 +62,12 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Slabs:
-    """Cuts a system across the longest direction of its cell.
+    """Cuts a system across the longest direction of its cell."""
 
-    Attributes:
-        n: number of atoms. processes: how many slabs.
-        normal: (3,) unit vector across the slabs.
-        period: height of the cell along it, angstrom; inf: not periodic.
-    """
-
-    n: int
-    processes: int
-    normal: NDArray[np.float64]
-    period: float
+    n: int  # number of atoms
+    processes: int  # how many slabs
+    normal: NDArray[np.float64]  # (3,) unit vector across the slabs
+    period: float  # height of the cell along it, angstrom; inf: not periodic
 
     @classmethod
     def of(cls, positions: NDArray[np.float64], frame: Frame, processes: int) -> "Slabs":

@@ -22,15 +22,11 @@ _DEFAULT_STREAM = 0
 
 @dataclass(frozen=True)
 class Route:
-    """What goes where in an exchange.
+    """What goes where in an exchange."""
 
-    Attributes:
-        sends: process, first vector of `sent` and number of vectors, of each message to another process.
-        receives: the same of messages from other processes, and of `received`.
-    """
-
+    # process, first vector of `sent` and number of vectors, of each message to another process
     sends: tuple[tuple[int, int, int], ...]
-    receives: tuple[tuple[int, int, int], ...]
+    receives: tuple[tuple[int, int, int], ...]  # the same of messages from other processes, and of `received`
 
 
 class HostTransport:

@@ -66,17 +66,11 @@ class Shared(Bundle):
 
 @dataclass(frozen=True)
 class WordFunctions:
-    """Device functions of squares in words.
+    """Device functions of squares in words."""
 
-    Attributes:
-        bits_of: bits of a number that is not negative, in the order of such numbers; rounded up.
-        bits_below: the same, rounded down.
-        raise_to: raise a word to the bits of a square; a maximum has no order.
-    """
-
-    bits_of: DeviceFunction
-    bits_below: DeviceFunction
-    raise_to: DeviceFunction
+    bits_of: DeviceFunction  # bits of a number that is not negative, in the order of such numbers; rounded up
+    bits_below: DeviceFunction  # the same, rounded down
+    raise_to: DeviceFunction  # raise a word to the bits of a square; a maximum has no order
 
 
 @ti.func

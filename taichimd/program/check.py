@@ -34,35 +34,25 @@ SHORT_STEP = 2e-5
 
 @dataclass(frozen=True)
 class Check:
-    """What was found; `print` it.
-
-    Attributes:
-        force_error: largest |F + dU/dx| over the largest force.
-        virial_error: largest |W + dU/dstrain| over the largest component.
-        sum_error: largest component of the sum of forces over the largest force.
-        order_error: relative change of the energy when atoms are renumbered: a triplet function that
-            cares which neighbour comes first shows here.
-        ends: by how much energy and force of each pair jump at its cutoff, for information.
-        triplet_jump: by how much three-body energy (eV) and forces (eV/angstrom; for information) jump at a
-            cutoff; None without a three-body term.
-        kink: by how much three-body forces jump at an angle of 0 or 180 degrees, eV/angstrom; infinite where
-            they or the energy are not finite; None without a three-body term.
-        clusters: number of random clusters.
-        lone: energy of an atom without neighbours, eV, by element.
-        charged: whether charges were solved again for each difference.
-    """
+    """What was found; `print` it."""
 
     name: str
-    force_error: float
-    virial_error: float
-    sum_error: float
+    force_error: float  # largest |F + dU/dx| over the largest force
+    virial_error: float  # largest |W + dU/dstrain| over the largest component
+    sum_error: float  # largest component of the sum of forces over the largest force
+    # relative change of the energy when atoms are renumbered: a triplet function that cares which neighbour
+    # comes first shows here
     order_error: float
-    ends: tuple[PairEnd, ...]
+    ends: tuple[PairEnd, ...]  # by how much energy and force of each pair jump at its cutoff, for information
+    # by how much three-body energy (eV) and forces (eV/angstrom; for information) jump at a cutoff; None
+    # without a three-body term
     triplet_jump: tuple[float, float] | None
+    # by how much three-body forces jump at an angle of 0 or 180 degrees, eV/angstrom; infinite where they or
+    # the energy are not finite; None without a three-body term
     kink: float | None
-    clusters: int
-    lone: dict[str, float]
-    charged: bool = False
+    clusters: int  # number of random clusters
+    lone: dict[str, float]  # energy of an atom without neighbours, eV, by element
+    charged: bool = False  # whether charges were solved again for each difference
 
     @property
     def ok(self) -> bool:

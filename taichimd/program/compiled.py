@@ -63,30 +63,22 @@ def at_positions(s: StepView, pos: Any) -> StepView:
 
 @dataclass(frozen=True)
 class CompiledGroups:
-    """Device functions of all groups, and of what else a step consists of.
+    """Device functions of all groups, and of what else a step consists of."""
 
-    Attributes:
-        forces: of each group, those of steps.
-        of_evaluations: of each group, those of evaluations and of a barostat's step, which compile sooner.
-        cut: near lists of all groups that are fit for the positions; takes `forces` or `of_evaluations`.
-        close_cuts: ends cuts. unfit: whether near lists have too little room.
-        thermostat, box: functions of what acts on atoms, and of the cell. flags: which steps are to be done.
-        drives: functions of drives, or None.
-        tally: what of the virial steps need (`enumerate.reproducible_sum`).
-        views: makes `GroupView`s of a kernel's arguments, at its compilation.
-    """
-
-    forces: tuple[GroupFunctions, ...]
+    forces: tuple[GroupFunctions, ...]  # of each group, those of steps
+    # of each group, those of evaluations and of a barostat's step, which compile sooner
     of_evaluations: tuple[GroupFunctions, ...]
+    # near lists of all groups that are fit for the positions; takes `forces` or `of_evaluations`
     cut: DeviceFunction
-    close_cuts: DeviceFunction
-    unfit: DeviceFunction
-    thermostat: EnsembleFunctions
+    close_cuts: DeviceFunction  # ends cuts
+    unfit: DeviceFunction  # whether near lists have too little room
+    thermostat: EnsembleFunctions  # thermostat, box: functions of what acts on atoms, and of the cell
     box: CellFunctions
-    flags: CallFunctions
-    tally: int
+    flags: CallFunctions  # which steps are to be done
+    tally: int  # what of the virial steps need (`enumerate.reproducible_sum`)
+    # makes `GroupView`s of a kernel's arguments, at its compilation
     views: Callable[..., list[GroupView | None]]
-    drives: DriveFunctions | None = None
+    drives: DriveFunctions | None = None  # functions of drives, or None
 
 
 @cache

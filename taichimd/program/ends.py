@@ -32,19 +32,12 @@ Shape = tuple[tuple[str, ...], Array]
 
 @dataclass(frozen=True)
 class PairEnd:
-    """What is left of a pair just below its cutoff: by so much energy and force jump there.
+    """What is left of a pair just below its cutoff: by so much energy and force jump there."""
 
-    Attributes:
-        pair: elements, such as Si-C.
-        cutoff: angstrom.
-        energy: eV.
-        slope: dE/dr, eV/angstrom.
-    """
-
-    pair: str
-    cutoff: float
-    energy: float
-    slope: float
+    pair: str  # elements, such as Si-C
+    cutoff: float  # angstrom
+    energy: float  # eV
+    slope: float  # dE/dr, eV/angstrom
 
     @property
     def finite(self) -> bool:

@@ -17,18 +17,12 @@ from taichimd.system.state import Atoms
 
 @dataclass(frozen=True)
 class EvaluationKernels:
-    """Kernels that know no step.
+    """Kernels that know no step."""
 
-    Attributes:
-        evaluate: energies, forces and virials. tally_virial: the virial that a barostat acts upon; None
-            without one.
-        moved: displacement test after positions were set from outside. cut_lists: near lists that are fit.
-    """
-
-    evaluate: KernelQueue
-    tally_virial: KernelQueue | None
-    moved: Kernel
-    cut_lists: KernelQueue
+    evaluate: KernelQueue  # energies, forces and virials
+    tally_virial: KernelQueue | None  # the virial that a barostat acts upon; None without one
+    moved: Kernel  # displacement test after positions were set from outside
+    cut_lists: KernelQueue  # near lists that are fit
 
 
 @cache

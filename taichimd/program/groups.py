@@ -34,23 +34,14 @@ forces. Without a volume the density is not known."""
 
 @dataclass(frozen=True)
 class Choice:
-    """What is to be computed, and how.
+    """What is to be computed, and how."""
 
-    Attributes:
-        bounds: groups of terms with their parameters.
-        by_tuple: of each group, the terms done by tuple decomposition.
-        backend: "cuda" or "cpu".
-        all_pairs: visit all pairs instead of neighbours.
-        skin: the user's outer skin, angstrom, or None.
-        batch: whether there may be several systems, for which pair forces read near lists.
-    """
-
-    bounds: tuple[Bound, ...]
-    by_tuple: tuple[ByTuple, ...]
-    backend: str
-    all_pairs: bool
-    skin: float | None
-    batch: bool = False
+    bounds: tuple[Bound, ...]  # groups of terms with their parameters
+    by_tuple: tuple[ByTuple, ...]  # of each group, the terms done by tuple decomposition
+    backend: str  # "cuda" or "cpu"
+    all_pairs: bool  # visit all pairs instead of neighbours
+    skin: float | None  # the user's outer skin, angstrom, or None
+    batch: bool = False  # whether there may be several systems, for which pair forces read near lists
 
     @property
     def many_body(self) -> bool:

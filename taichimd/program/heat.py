@@ -20,15 +20,10 @@ from taichimd.core.errors import StructureError
 
 
 class HeatCurrent(NamedTuple):
-    """A heat current in its two parts, eV angstrom per ASE's time unit, (3,) each.
+    """A heat current in its two parts, eV angstrom per ASE's time unit, (3,) each."""
 
-    Attributes:
-        potential: sum_i W_i v_i: work done by atoms on each other.
-        kinetic: sum_i E_i v_i: energy carried along by the atoms.
-    """
-
-    potential: Array
-    kinetic: Array
+    potential: Array  # sum_i W_i v_i: work done by atoms on each other
+    kinetic: Array  # sum_i E_i v_i: energy carried along by the atoms
 
     @property
     def total(self) -> Array:

@@ -119,18 +119,13 @@ class RowRoom:
 
 @dataclass
 class Row:
-    """Totals of all systems at a step.
+    """Totals of all systems at a step."""
 
-    Attributes:
-        step: the step. stopped: systems that had diverged. charge_iterations: as of a `Device`.
-        reports: called when it is reported.
-        values: what `RowRoom.fetch` found; None while it is on the device.
-    """
-
-    step: int
-    stopped: dict[int, Any]
-    charge_iterations: list[int] | None
-    reports: list[Callable[[], None]]
+    step: int  # the step
+    stopped: dict[int, Any]  # systems that had diverged
+    charge_iterations: list[int] | None  # as of a `Device`
+    reports: list[Callable[[], None]]  # called when it is reported
+    # what `RowRoom.fetch` found; None while it is on the device
     values: dict[str, NDArray[Any]] | None = None
 
     @property

@@ -31,24 +31,18 @@ class NotCopied:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Energy and its derivatives at one configuration, float64, in the user's order.
+    """Energy and its derivatives at one configuration, float64, in the user's order."""
 
-    Attributes:
-        energy: eV. energies: (n,) eV, sum = energy.
-        forces: (n, 3) eV/angstrom.
-        virials: (n, 3, 3) eV, W_i = sum_j r_ij (x) dU_j/dr_ji with r_ij = r_j - r_i: the share of the virial
-            that carries heat (`program.heat`), not symmetric for three-body terms; sum = -stress * volume.
-        stress: (6,) eV/angstrom^3, ASE's sign and Voigt order, or None without a volume. Of an external
-            potential each atom has the n-th part of the virial, or NaN without a virial: then stress is None.
-        charges: (n,) e, or None of a force field without any.
-    """
-
-    energy: float
-    energies: Array
-    forces: Array
+    energy: float  # eV
+    energies: Array  # (n,) eV, sum = energy
+    forces: Array  # (n, 3) eV/angstrom
+    # (n, 3, 3) eV, W_i = sum_j r_ij (x) dU_j/dr_ji with r_ij = r_j - r_i: the share of the virial that
+    # carries heat (`program.heat`), not symmetric for three-body terms; sum = -stress * volume
     virials: Array
+    # (6,) eV/angstrom^3, ASE's sign and Voigt order, or None without a volume. Of an external potential each
+    # atom has the n-th part of the virial, or NaN without a virial: then stress is None.
     stress: Array | None
-    charges: Array | None = None
+    charges: Array | None = None  # (n,) e, or None of a force field without any
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
@@ -66,29 +60,25 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Thermo:
-    """Totals at one step: eV, K, angstrom^3.
-
-    Attributes:
-        pressure: GPa; -trace(stress)/3 plus the kinetic part. None unless periodic in three directions,
-            with a potential that has a virial.
-        stress: (6,) eV/angstrom^3, potential part, ASE's sign and Voigt order, or None likewise.
-        conserved: eV; total energy and what thermostat and cell have received since the first step;
-            None where nothing is conserved (weak coupling of the cell, driving force).
-        charge_iterations: of the charge equilibration of this step, or None of a force field without charges.
-        heats: energy that each bath of a group has given to the atoms since the first step, by its name.
-        driven: of drives, by names of columns: work, energy, force, impulse and place.
-    """
+    """Totals at one step: eV, K, angstrom^3."""
 
     step: int
     potential: float
     kinetic: float
     temperature: float
+    # GPa; -trace(stress)/3 plus the kinetic part. None unless periodic in three directions, with a potential
+    # that has a virial.
     pressure: float | None
     volume: float | None
-    stress: Array | None
+    stress: Array | None  # (6,) eV/angstrom^3, potential part, ASE's sign and Voigt order, or None likewise
+    # eV; total energy and what thermostat and cell have received since the first step; None where nothing is
+    # conserved (weak coupling of the cell, driving force)
     conserved: float | None
+    # of the charge equilibration of this step, or None of a force field without charges
     charge_iterations: int | None = None
+    # energy that each bath of a group has given to the atoms since the first step, by its name
     heats: Mapping[str, float] = field(default_factory=dict)
+    # of drives, by names of columns: work, energy, force, impulse and place
     driven: Mapping[str, float] = field(default_factory=dict)
 
     def facts(self) -> list[tuple[str, str]]:

@@ -49,18 +49,13 @@ from taichimd.system.state import State
 
 @dataclass(frozen=True)
 class Stopped:
-    """A system that has diverged, as it was after the failed step.
+    """A system that has diverged, as it was after the failed step."""
 
-    Attributes:
-        error: why. step: that failed.
-        positions, velocities: (n, 3) angstrom, and angstrom per internal time unit. cell: (3, 3) angstrom.
-    """
-
-    error: TaichimdError
-    step: int
-    positions: Array
+    error: TaichimdError  # why
+    step: int  # that failed
+    positions: Array  # positions, velocities: (n, 3) angstrom, and angstrom per internal time unit
     velocities: Array
-    cell: Array
+    cell: Array  # (3, 3) angstrom
 
 
 class Systems(NotCopied):

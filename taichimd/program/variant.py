@@ -64,30 +64,19 @@ FEW = 2_000
 
 @dataclass(frozen=True)
 class Variant:
-    """What kernels are compiled for.
+    """What kernels are compiled for."""
 
-    Attributes:
-        groups: the terms and how they are done.
-        real: ti.f64 or ti.f32, of positions, velocities, forces.
-        term: the same or ti.f32, of what is computed from distances.
-        backend: "cuda" or "cpu".
-        split: whether each group has kernels of its own, because one kernel cannot take them all.
-        unroll: steps per call of `steps`.
-        blocks: most blocks of a CUDA grid, which callers set with `runtime.grid`; kernels of different grids
-            are different ones.
-        coupling: what acts on atoms and cell besides forces.
-        few: whether one thread of a CPU moves all atoms sooner than others begin (`FEW`).
-    """
-
-    groups: tuple[TermGroup, ...]
-    real: Any
-    term: Any
-    backend: str
-    split: bool = False
-    unroll: int = 1
+    groups: tuple[TermGroup, ...]  # the terms and how they are done
+    real: Any  # ti.f64 or ti.f32, of positions, velocities, forces
+    term: Any  # the same or ti.f32, of what is computed from distances
+    backend: str  # "cuda" or "cpu"
+    split: bool = False  # whether each group has kernels of its own, because one kernel cannot take them all
+    unroll: int = 1  # steps per call of `steps`
+    # most blocks of a CUDA grid, which callers set with `runtime.grid`; kernels of different grids are
+    # different ones
     blocks: int = 0
-    coupling: Coupling = NOTHING
-    few: bool = False
+    coupling: Coupling = NOTHING  # what acts on atoms and cell besides forces
+    few: bool = False  # whether one thread of a CPU moves all atoms sooner than others begin (`FEW`)
 
     @property
     def on_gpu(self) -> bool:

@@ -27,19 +27,13 @@ bound: what is queued beyond the end is computed for nothing."""
 
 @dataclass(frozen=True)
 class Look:
-    """Where a minimisation stands.
+    """Where a minimisation stands."""
 
-    Attributes:
-        step: steps done before the last configuration that was evaluated; all else is of that one.
-        energy: eV. largest_force: eV/angstrom, of an atom that may move. virial: (3, 3) eV.
-        volume: angstrom^3; None unless periodic in three directions.
-    """
-
-    step: int
-    energy: float
-    largest_force: float
-    virial: Array
-    volume: float | None
+    step: int  # steps done before the last configuration that was evaluated; all else is of that one
+    energy: float  # eV
+    largest_force: float  # eV/angstrom, of an atom that may move
+    virial: Array  # (3, 3) eV
+    volume: float | None  # angstrom^3; None unless periodic in three directions
 
 
 class Fire:

@@ -36,21 +36,15 @@ COLUMNS = ("step", "energy_eV", "fmax_eV_per_A", "pressure_GPa", "volume_A3")
 
 @dataclass(frozen=True)
 class RelaxJob:
-    """Settings of `taichimd relax`.
+    """Settings of `taichimd relax`."""
 
-    Attributes:
-        structure, potential: as typed. atoms: the structure read. notes: remarks on it.
-        settings: of the relaxation.
-        folder: for the results. overwrite: whether earlier ones there may be replaced.
-    """
-
-    structure: str
+    structure: str  # structure, potential: as typed
     potential: str | list[str]
-    atoms: Atoms
-    settings: RelaxSettings
-    folder: Path
-    overwrite: bool
-    notes: Sequence[str] = ()
+    atoms: Atoms  # the structure read
+    settings: RelaxSettings  # of the relaxation
+    folder: Path  # for the results
+    overwrite: bool  # whether earlier ones there may be replaced
+    notes: Sequence[str] = ()  # remarks on it
 
     @property
     def files(self) -> dict[str, Path]:

@@ -105,14 +105,10 @@ class Minimisation(Bundle):
 
 @dataclass(frozen=True)
 class FireKernels:
-    """Kernels of a step of FIRE.
+    """Kernels of a step of FIRE."""
 
-    Attributes:
-        plan: sums over atoms, time step and mixing of each system. move: moves atoms.
-    """
-
-    plan: Kernel
-    move: Kernel
+    plan: Kernel  # sums over atoms, time step and mixing of each system
+    move: Kernel  # moves atoms
 
 
 @cache

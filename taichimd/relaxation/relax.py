@@ -44,50 +44,34 @@ CELL_SKIN = 0.02
 
 @dataclass(frozen=True)
 class Row:
-    """A line of the log.
+    """A line of the log."""
 
-    Attributes:
-        step: steps done.
-        energy: eV. fmax: eV/Å, the largest force.
-        pressure: GPa, without a kinetic part. volume: Å^3. Both None unless periodic in three directions.
-        system: number of the structure, of several.
-    """
-
-    step: int
-    energy: float
-    fmax: float
-    pressure: float | None
-    volume: float | None
-    system: int = 0
+    step: int  # steps done
+    energy: float  # eV
+    fmax: float  # eV/Å, the largest force
+    pressure: float | None  # GPa, without a kinetic part
+    volume: float | None  # Å^3. Both None unless periodic in three directions.
+    system: int = 0  # number of the structure, of several
 
 
 @dataclass(frozen=True)
 class Relaxation:
-    """Result of a relaxation.
+    """Result of a relaxation."""
 
-    Attributes:
-        atoms: the relaxed structure: a copy of the one given with new positions and cell, and a calculator
-            that holds energy, forces and stress.
-        converged: whether forces, and the stress where the cell relaxes, are below their bounds.
-        reason: "converged", "out of steps" or "stopped"; of several, the error of a structure that diverged.
-        steps: steps done; one evaluation of the forces each, and one more.
-        energy: eV. fmax: eV/Å, the largest force on an atom that may move.
-        pressure: GPa. volume: Å^3. Both None unless periodic in three directions.
-        seconds: of wall clock, all of it. first_seconds: of them, up to the first step, with compilation.
-        statistics: of the engine.
-    """
-
+    # the relaxed structure: a copy of the one given with new positions and cell, and a calculator that holds
+    # energy, forces and stress
     atoms: Atoms
-    converged: bool
+    converged: bool  # whether forces, and the stress where the cell relaxes, are below their bounds
+    # "converged", "out of steps" or "stopped"; of several, the error of a structure that diverged
     reason: str
-    steps: int
-    energy: float
-    fmax: float
-    pressure: float | None
-    volume: float | None
-    seconds: float
-    first_seconds: float
-    statistics: dict[str, Any]
+    steps: int  # steps done; one evaluation of the forces each, and one more
+    energy: float  # eV
+    fmax: float  # eV/Å, the largest force on an atom that may move
+    pressure: float | None  # GPa
+    volume: float | None  # Å^3. Both None unless periodic in three directions.
+    seconds: float  # of wall clock, all of it
+    first_seconds: float  # of them, up to the first step, with compilation
+    statistics: dict[str, Any]  # of the engine
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the end, energy, largest force, pressure and cell."""

@@ -28,21 +28,14 @@ _CUT = "the last frame is cut off and left out"
 
 @dataclass(frozen=True)
 class Shown:
-    """Atoms of a picture.
+    """Atoms of a picture."""
 
-    Attributes:
-        symbols: (n,) chemical symbols. positions: (frames, n, 3) Å, within the cell where it is periodic.
-        cells: (frames, 3, 3) Å; a row is zero where there is no vector.
-        labels: of the frames, such as "0.5 ps".
-        notes: what was assumed about the file, and what is not shown.
-        groups: by name, (n,) whether an atom is in the group.
-    """
-
-    symbols: NDArray[np.str_]
-    positions: Array
-    cells: Array
-    labels: Sequence[str]
-    notes: list[str] = field(default_factory=list)
+    symbols: NDArray[np.str_]  # (n,) chemical symbols
+    positions: Array  # (frames, n, 3) Å, within the cell where it is periodic
+    cells: Array  # (frames, 3, 3) Å; a row is zero where there is no vector
+    labels: Sequence[str]  # of the frames, such as "0.5 ps"
+    notes: list[str] = field(default_factory=list)  # what was assumed about the file, and what is not shown
+    # by name, (n,) whether an atom is in the group
     groups: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
 
 

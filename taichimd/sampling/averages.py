@@ -24,21 +24,14 @@ METHOD = f"start detected from energy, pressure and volume: {average.METHOD}"
 
 @dataclass(frozen=True)
 class Production:
-    """Means over the production of a chain.
+    """Means over the production of a chain."""
 
-    Attributes:
-        first, last: sweeps of the first and the last row of production; None without a row.
-        rows: how many. every: sweeps between these.
-        method: how the start was found.
-        averages: of each column that has values, by its name.
-    """
-
-    first: int | None
+    first: int | None  # first, last: sweeps of the first and the last row of production; None without a row
     last: int | None
-    rows: int
-    every: int
-    method: str
-    averages: dict[str, Average]
+    rows: int  # how many
+    every: int  # sweeps between these
+    method: str  # how the start was found
+    averages: dict[str, Average]  # of each column that has values, by its name
 
     def record(self) -> dict[str, Any]:
         """`production` and `averages` of run.json."""

@@ -25,17 +25,12 @@ from taichimd.sampling.local_terms import OTHER_CELLS
 
 @dataclass(frozen=True)
 class _Energies:
-    """Device functions for parts of the energy.
+    """Device functions for parts of the energy."""
 
-    Attributes:
-        read: a row of parameters. add_density: adds that of a neighbour. of_sum: energy of a density.
-        of_pair: energy that a neighbour adds to the atom.
-    """
-
-    read: DeviceFunction
-    add_density: DeviceFunction
-    of_sum: DeviceFunction
-    of_pair: DeviceFunction
+    read: DeviceFunction  # a row of parameters
+    add_density: DeviceFunction  # adds that of a neighbour
+    of_sum: DeviceFunction  # energy of a density
+    of_pair: DeviceFunction  # energy that a neighbour adds to the atom
 
 
 def _energies(of: Compiled, term: Any) -> _Energies:

@@ -14,19 +14,13 @@ out of range and move at the same time; those that move in the same batch."""
 
 @dataclass(frozen=True)
 class Local:
-    """A term whose change is known, as kernels are compiled for it.
+    """A term whose change is known, as kernels are compiled for it."""
 
-    Attributes:
-        pair: a pair term; else None. triple: function of a triple's energy; else None. passes: embedded
-            atoms; else None.
-        everywhere: whether all triples count, whatever their sides (`move_batch`); then `triple` is a
-            `TripletFunction`.
-    """
-
-    pair: Compiled | None = None
-    triple: Any = None
+    pair: Compiled | None = None  # a pair term; else None
+    triple: Any = None  # function of a triple's energy; else None
+    # whether all triples count, whatever their sides (`move_batch`); then `triple` is a `TripletFunction`
     everywhere: bool = False
-    passes: Compiled | None = None
+    passes: Compiled | None = None  # embedded atoms; else None
 
     @property
     def reach(self) -> int:

@@ -35,33 +35,23 @@ MAX_VOLUME_STEP = 0.3
 
 @dataclass(kw_only=True, eq=False)
 class Metropolis:
-    """A Markov chain of one system: its conditions, its counts and its running energy.
+    """A Markov chain of one system: its conditions, its counts and its running energy."""
 
-    Attributes:
-        n_atoms: atoms. free: atoms that move.
-        temperature: K. pressure: eV/angstrom^3, or None. walls: whether the faces of the cell are hard walls.
-        kind: of moves. most_move: largest step size of displacements, angstrom.
-        equilibration: sweeps in which step sizes are tuned. seed: of all random numbers.
-        moves, volume_moves: `Rate`. exchanges: with the next chain (`tempering`).
-        check: `Check`. step: sweeps done.
-        known: the running energy; None: it must be evaluated.
-    """
-
-    n_atoms: int
-    free: int
-    temperature: float
-    pressure: float | None
-    walls: bool
-    kind: str
-    most_move: float
-    equilibration: int
-    seed: int
-    moves: Rate
+    n_atoms: int  # atoms
+    free: int  # atoms that move
+    temperature: float  # K
+    pressure: float | None  # eV/angstrom^3, or None
+    walls: bool  # whether the faces of the cell are hard walls
+    kind: str  # of moves
+    most_move: float  # largest step size of displacements, angstrom
+    equilibration: int  # sweeps in which step sizes are tuned
+    seed: int  # of all random numbers
+    moves: Rate  # moves, volume_moves: `Rate`
     volume_moves: Rate
-    exchanges: Rate = field(default_factory=lambda: Rate(0.0))
-    check: Check = field(default_factory=Check)
-    step: int = 0
-    known: Energy | None = None
+    exchanges: Rate = field(default_factory=lambda: Rate(0.0))  # with the next chain (`tempering`)
+    check: Check = field(default_factory=Check)  # `Check`
+    step: int = 0  # sweeps done
+    known: Energy | None = None  # the running energy; None: it must be evaluated
 
     def find_energy(self) -> Energy:
         """Evaluate the energy of the present configuration."""

@@ -37,20 +37,14 @@ class MoveBatchFunctions:
 
     In their arguments `g` has the atoms, tables of parameters and what threads tell each other; `batch` is
     the `MoveBatch` that a thread works for.
-
-    Attributes:
-        store: keeps what an atom gives to triples with a moving atom.
-        bulk: changes with pairs of atoms that are neither in this batch nor in the one before.
-        decided: changes with pairs of which one or both atoms are of the batch before.
-        between: the sums of a pair of atoms of the batch.
-        inside: change of one triple, all of whose atoms are in the batch.
     """
 
-    store: Callable[..., Any]
+    store: Callable[..., Any]  # keeps what an atom gives to triples with a moving atom
+    # changes with pairs of atoms that are neither in this batch nor in the one before
     bulk: Callable[..., Any]
-    decided: Callable[..., Any]
-    between: Callable[..., Any]
-    inside: Callable[..., Any]
+    decided: Callable[..., Any]  # changes with pairs of which one or both atoms are of the batch before
+    between: Callable[..., Any]  # the sums of a pair of atoms of the batch
+    inside: Callable[..., Any]  # change of one triple, all of whose atoms are in the batch
 
 
 @ti.func

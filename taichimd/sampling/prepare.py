@@ -30,38 +30,24 @@ ENERGIES = 8
 
 @dataclass(frozen=True)
 class ChainJob:
-    """One chain.
+    """One chain."""
 
-    Attributes:
-        settings: its own: one temperature, its seed and folder.
-        atoms: the system; of a restart the checkpoint's.
-        checkpoint: what is continued, or None.
-    """
-
-    settings: MCSettings
-    atoms: Atoms
-    checkpoint: Checkpoint | None
+    settings: MCSettings  # its own: one temperature, its seed and folder
+    atoms: Atoms  # the system; of a restart the checkpoint's
+    checkpoint: Checkpoint | None  # what is continued, or None
 
 
 @dataclass(frozen=True)
 class MCJob:
-    """Checked settings, with what the chains start from.
+    """Checked settings, with what the chains start from."""
 
-    Attributes:
-        chains: each of them. exchange: sweeps between exchanges, or None. rungs: temperatures of a ladder.
-        steps: sweeps of this run, with what is left of the equilibration.
-        restart: what is continued, as it was told, or None.
-        forcefield: what acts between the atoms.
-        notes: remarks for the user.
-    """
-
-    chains: list[ChainJob]
-    exchange: int | None
-    rungs: int
-    steps: int
-    restart: str | None
-    forcefield: Any
-    notes: list[str]
+    chains: list[ChainJob]  # each of them
+    exchange: int | None  # sweeps between exchanges, or None
+    rungs: int  # temperatures of a ladder
+    steps: int  # sweeps of this run, with what is left of the equilibration
+    restart: str | None  # what is continued, as it was told, or None
+    forcefield: Any  # what acts between the atoms
+    notes: list[str]  # remarks for the user
 
 
 def prepare_mc(flags: Mapping[str, Any], *, trust: bool = False) -> MCJob:

@@ -22,17 +22,11 @@ def trial_move(x, most, seed, atom, sweep):
 
 @dataclass(frozen=True)
 class Proposals:
-    """Kernels of one system or several. A spatial sort between two of them does no harm.
+    """Kernels of one system or several. A spatial sort between two of them does no harm."""
 
-    Attributes:
-        displace: moves free atoms, each within a cube of side 2 `most` around it.
-        scale: moves atoms to the same fractional coordinates of cells that are so much larger.
-        restore: puts back the positions before the trial, of some systems.
-    """
-
-    displace: Kernel
-    scale: Kernel
-    restore: Kernel
+    displace: Kernel  # moves free atoms, each within a cube of side 2 `most` around it
+    scale: Kernel  # moves atoms to the same fractional coordinates of cells that are so much larger
+    restore: Kernel  # puts back the positions before the trial, of some systems
 
 
 @cache

@@ -8,15 +8,10 @@ TARGET = 0.4
 
 @dataclass
 class Rate:
-    """Trial moves of one kind.
+    """Trial moves of one kind."""
 
-    Attributes:
-        size: of the largest one.
-        tried, accepted: how many, since the size last changed.
-    """
-
-    size: float
-    tried: int = 0
+    size: float  # of the largest one
+    tried: int = 0  # tried, accepted: how many, since the size last changed
     accepted: int = 0
 
     def count(self, accepted: int, tried: int = 1) -> None:

@@ -39,21 +39,13 @@ class Tally(Bundle):
 
 @dataclass(frozen=True)
 class TallyFunctions:
-    """Device functions of a tally.
+    """Device functions of a tally."""
 
-    Attributes:
-        leave: adds what a thread has found to a sum.
-        found: the change of the energy by a move, from all its sums.
-        log_of: logarithm of the number that decides on a move.
-        accepts: whether a move is accepted.
-        forget: makes the sums of a batch empty.
-    """
-
-    leave: Callable[..., Any]
-    found: Callable[..., Any]
-    log_of: Callable[..., Any]
-    accepts: Callable[..., Any]
-    forget: Callable[..., Any]
+    leave: Callable[..., Any]  # adds what a thread has found to a sum
+    found: Callable[..., Any]  # the change of the energy by a move, from all its sums
+    log_of: Callable[..., Any]  # logarithm of the number that decides on a move
+    accepts: Callable[..., Any]  # whether a move is accepted
+    forget: Callable[..., Any]  # makes the sums of a batch empty
 
 
 @cache

@@ -29,19 +29,15 @@ Ints = NDArray[Any]
 class Chain:
     """Residues of one chain in order.
 
-    Attributes:
-        name: for messages and tables.
-        sequence: one letter a residue: the twenty amino acids, or X for an unknown one. Lower case is read
-            as upper case.
-        states: one label a residue: C, E or H. "-" and the states of DSSP are read as these: G, I as H; B
-            as E; S, T, P as C.
-
     Raises:
         SequenceError: another letter, or the lengths differ.
     """
 
-    name: str
+    name: str  # for messages and tables
+    # one letter a residue: the twenty amino acids, or X for an unknown one. Lower case is read as upper case.
     sequence: str
+    # one label a residue: C, E or H. "-" and the states of DSSP are read as these: G, I as H; B as E; S, T, P
+    # as C.
     states: str
 
     def __post_init__(self) -> None:
@@ -68,19 +64,12 @@ class Chain:
 
 @dataclass(frozen=True)
 class Residues:
-    """All residues of several chains, one chain after the other.
+    """All residues of several chains, one chain after the other."""
 
-    Attributes:
-        letter: (n,) place in `RESIDUES`, 20 for an unknown one.
-        label: (n,) place in `LABELS`.
-        chain: (n,) number of the chain.
-        left: (n,) residues that follow in the chain.
-    """
-
-    letter: Ints
-    label: Ints
-    chain: Ints
-    left: Ints
+    letter: Ints  # (n,) place in `RESIDUES`, 20 for an unknown one
+    label: Ints  # (n,) place in `LABELS`
+    chain: Ints  # (n,) number of the chain
+    left: Ints  # (n,) residues that follow in the chain
 
     @classmethod
     def of(cls, chains: Sequence[Chain]) -> "Residues":

@@ -33,16 +33,12 @@ def separations(fragment: int) -> list[tuple[int, int]]:
 class Shape:
     """What the cells of a table are.
 
-    Attributes:
-        fragment: residues of a fragment, at least 3: separations are below it.
-        groups: classes of residues of the three orders, each class a string of letters.
-
     Raises:
         SettingsError: a fragment below 3, a letter in no class or in two, or more cells than memory may hold.
     """
 
-    fragment: int = 7
-    groups: Groups = GROUPS
+    fragment: int = 7  # residues of a fragment, at least 3: separations are below it
+    groups: Groups = GROUPS  # classes of residues of the three orders, each class a string of letters
 
     def __post_init__(self) -> None:
         if self.fragment < 3:
@@ -76,19 +72,12 @@ class Shape:
 
 @dataclass(frozen=True)
 class Counts:
-    """Counts of the three orders, int64; C is the number of classes of an order.
+    """Counts of the three orders, int64; C is the number of classes of an order."""
 
-    Attributes:
-        shape: what the cells are.
-        singlets: of the three alphabets (C, 3).
-        doublets: of the alphabets of doublets and triplets (separations, C, C, 3, 3).
-        triplets: (pairs of separations, C, C, C, 3, 3, 3).
-    """
-
-    shape: Shape
-    singlets: tuple[Ints, Ints, Ints]
-    doublets: tuple[Ints, Ints]
-    triplets: Ints
+    shape: Shape  # what the cells are
+    singlets: tuple[Ints, Ints, Ints]  # of the three alphabets (C, 3)
+    doublets: tuple[Ints, Ints]  # of the alphabets of doublets and triplets (separations, C, C, 3, 3)
+    triplets: Ints  # (pairs of separations, C, C, C, 3, 3, 3)
 
     @classmethod
     def empty(cls, shape: Shape) -> "Counts":

@@ -33,17 +33,11 @@ Floats = NDArray[np.float64]
 
 
 class Energies(NamedTuple):
-    """Energies in kT; C is the number of classes of an order.
+    """Energies in kT; C is the number of classes of an order."""
 
-    Attributes:
-        singlets: (C, 3).
-        doublets: (separations, C, C, 3, 3).
-        triplets: (pairs of separations, C, C, C, 3, 3, 3).
-    """
-
-    singlets: Floats
-    doublets: Floats
-    triplets: Floats
+    singlets: Floats  # (C, 3)
+    doublets: Floats  # (separations, C, C, 3, 3)
+    triplets: Floats  # (pairs of separations, C, C, C, 3, 3, 3)
 
 
 def energies(table: Table) -> Energies:

@@ -25,19 +25,14 @@ PSEUDO_COUNTS = (1.0, 300.0, 1000.0)
 class Table:
     """Counts, and how energies are made of them.
 
-    Attributes:
-        counts: of the chains that it was trained with.
-        pseudo_counts: counts of the reference state that are added to each cell of a singlet, a doublet, a
-            triplet; above 0.
-        reference: "background" or "independent" (`sequences.energies`).
-
     Raises:
         SettingsError: pseudo-counts that are not three numbers above 0, or an unknown reference state.
     """
 
-    counts: Counts
+    counts: Counts  # of the chains that it was trained with
+    # counts of the reference state that are added to each cell of a singlet, a doublet, a triplet; above 0
     pseudo_counts: tuple[float, ...] = PSEUDO_COUNTS
-    reference: str = BACKGROUND
+    reference: str = BACKGROUND  # "background" or "independent" (`sequences.energies`)
 
     def __post_init__(self) -> None:
         numbers = self.pseudo_counts

@@ -27,19 +27,12 @@ NOT_KEYS = ("on", "ramp")
 
 @dataclass(frozen=True)
 class Acts:
-    """An option whose texts make objects that act on a group.
+    """An option whose texts make objects that act on a group."""
 
-    Attributes:
-        kinds: the class of each kind, "module:Class"; with one kind its word may be left out.
-        kind_key: what a table of a job file calls the kind.
-        needs_group: whether it acts on a group; else there need be none before the colon.
-        example: in errors.
-    """
-
-    kinds: Mapping[str, str]
-    kind_key: str = "kind"
-    needs_group: bool = True
-    example: str = ""
+    kinds: Mapping[str, str]  # the class of each kind, "module:Class"; with one kind its word may be left out
+    kind_key: str = "kind"  # what a table of a job file calls the kind
+    needs_group: bool = True  # whether it acts on a group; else there need be none before the colon
+    example: str = ""  # in errors
 
 
 _THERMOSTATS = "taichimd.ensembles.thermostats."
@@ -155,20 +148,14 @@ class ActingSettings(Settings, topic="acting"):
 
 @dataclass(frozen=True)
 class Item:
-    """One thing that acts on a group.
+    """One thing that acts on a group."""
 
-    Attributes:
-        option: of the command line. text: as given. group: name or selection; "": none.
-        kind: the word of the kind. name: in names of columns; "": the name of the group.
-        values: texts by keys.
-    """
-
-    option: str
-    text: str
-    group: str
-    kind: str
-    name: str = ""
-    values: Mapping[str, str] = field(default_factory=dict)
+    option: str  # of the command line
+    text: str  # as given
+    group: str  # name or selection; "": none
+    kind: str  # the word of the kind
+    name: str = ""  # in names of columns; "": the name of the group
+    values: Mapping[str, str] = field(default_factory=dict)  # texts by keys
 
     @property
     def called(self) -> str:

@@ -26,24 +26,15 @@ def setting(default: Any, meaning: str, option: str | None = None) -> Any:
 
 @dataclass(frozen=True)
 class Setting:
-    """One declared setting.
+    """One declared setting."""
 
-    Attributes:
-        topic, name: table and key of a job file; "" outside of `RunSettings`, and the field.
-        option: name of the command line's option, in records and messages.
-        default: None where there is none, MISSING where it must be given.
-        meaning: what the help says.
-        values: what it can be.
-        reader: reads and checks a value.
-    """
-
-    topic: str
+    topic: str  # topic, name: table and key of a job file; "" outside of `RunSettings`, and the field
     name: str
-    option: str
-    default: Any
-    meaning: str
-    values: Values
-    reader: TypeAdapter[Any]
+    option: str  # name of the command line's option, in records and messages
+    default: Any  # None where there is none, MISSING where it must be given
+    meaning: str  # what the help says
+    values: Values  # what it can be
+    reader: TypeAdapter[Any]  # reads and checks a value
 
     def read(self, value: Any) -> Any:
         """A value as its type has it, from numbers, texts and lists, or a SettingsError."""

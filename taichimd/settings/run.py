@@ -273,11 +273,7 @@ _NOTHING_ACTS = ActingSettings()
 
 @dataclass(frozen=True)
 class RunSettings:
-    """Everything that decides what a run computes and where it writes, by topic.
-
-    Attributes:
-        given: options that somebody gave; others have their defaults.
-    """
+    """Everything that decides what a run computes and where it writes, by topic."""
 
     system: SystemSettings = SystemSettings()
     potential: PotentialSettings = PotentialSettings()
@@ -287,6 +283,7 @@ class RunSettings:
     observe: ObserveSettings = ObserveSettings()
     output: OutputSettings = OutputSettings()
     compute: ComputeSettings = ComputeSettings()
+    # options that somebody gave; others have their defaults
     given: frozenset[str] = field(default=frozenset(), compare=False)
 
     @classmethod

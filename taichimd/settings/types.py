@@ -36,21 +36,13 @@ TIME_EXPECTED = 'a length of time with its unit, such as "500fs", "10ps", "1ns"'
 
 @dataclass(frozen=True)
 class Values:
-    """What a setting can be.
+    """What a setting can be."""
 
-    Attributes:
-        expected: in an error.
-        symbol: in the help, for the value behind the option; "": the name of its Python type.
-        more: in the help, behind the description.
-        option: type that the parser of options makes of a text.
-        choices: all words that a choice has; none if it is no choice.
-    """
-
-    expected: str
-    symbol: str = ""
-    more: str = ""
-    option: Any = str
-    choices: tuple[str, ...] = ()
+    expected: str  # in an error
+    symbol: str = ""  # in the help, for the value behind the option; "": the name of its Python type
+    more: str = ""  # in the help, behind the description
+    option: Any = str  # type that the parser of options makes of a text
+    choices: tuple[str, ...] = ()  # all words that a choice has; none if it is no choice
 
 
 def values_of(annotation: Any) -> Values:

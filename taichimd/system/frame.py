@@ -14,19 +14,14 @@ from taichimd.core.errors import StructureError
 
 @dataclass(frozen=True)
 class Frame:
-    """Lattice used by the search.
+    """Lattice used by the search."""
 
-    Attributes:
-        vectors: (3, 3) rows, angstrom: periodic cell vectors, completed by orthogonal unit vectors.
-        inverse: (3, 3), so that fractional = positions @ inverse.
-        heights: (3,) distance between opposite faces, angstrom (1 along completed directions).
-        pbc: (3,) bool.
-    """
-
+    # (3, 3) rows, angstrom: periodic cell vectors, completed by orthogonal unit vectors
     vectors: NDArray[np.float64]
-    inverse: NDArray[np.float64]
+    inverse: NDArray[np.float64]  # (3, 3), so that fractional = positions @ inverse
+    # (3,) distance between opposite faces, angstrom (1 along completed directions)
     heights: NDArray[np.float64]
-    pbc: NDArray[np.bool_]
+    pbc: NDArray[np.bool_]  # (3,) bool
 
 
 def make_frame(cell: NDArray[np.float64], pbc: NDArray[np.bool_]) -> Frame:

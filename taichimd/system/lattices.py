@@ -47,21 +47,15 @@ def _rectangular(hexagonal: Atoms) -> Atoms:
 
 @dataclass(frozen=True)
 class Lattice:
-    """A crystal or a sheet.
+    """A crystal or a sheet."""
 
-    Attributes:
-        what: a line for users.
-        cell: (lattice constant in angstrom, elements) -> one rectangular cell.
-        constants: lattice constants by elements, angstrom; the first are those where none are given.
-        atoms: in a cell.
-        flat: whether it is a sheet.
-    """
-
-    what: str
+    what: str  # a line for users
+    # (lattice constant in angstrom, elements) -> one rectangular cell
     cell: Callable[[float, tuple[str, ...]], Atoms]
+    # lattice constants by elements, angstrom; the first are those where none are given
     constants: dict[tuple[str, ...], float]
-    atoms: int
-    flat: bool = False
+    atoms: int  # in a cell
+    flat: bool = False  # whether it is a sheet
 
     @property
     def elements(self) -> tuple[str, ...]:

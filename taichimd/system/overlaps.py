@@ -22,17 +22,12 @@ _SAMPLE, _MAX_PAIRS = 1000, 20
 
 
 class Overlap(NamedTuple):
-    """Two atoms, or an atom and its image, that are close to each other.
+    """Two atoms, or an atom and its image, that are close to each other."""
 
-    Attributes:
-        i, j: numbers of the atoms, from 0; the same for an image.
-        distance: Å. share: of the sum of their covalent radii.
-    """
-
-    i: int
+    i: int  # i, j: numbers of the atoms, from 0; the same for an image
     j: int
-    distance: float
-    share: float
+    distance: float  # Å
+    share: float  # of the sum of their covalent radii
 
 
 def closest(atoms: Atoms) -> Overlap | None:

@@ -64,15 +64,10 @@ Evaluate = Callable[[Asked], Mask]
 
 @dataclass(frozen=True)
 class Where:
-    """A text of the selection language that has been read.
+    """A text of the selection language that has been read."""
 
-    Attributes:
-        text: as given.
-        evaluate: gives the mask (n,) of the atoms that it means.
-    """
-
-    text: str
-    evaluate: Evaluate
+    text: str  # as given
+    evaluate: Evaluate  # gives the mask (n,) of the atoms that it means
 
     def mask(self, asked: Asked) -> Mask:
         """(n,) True where an atom is meant; it may be empty."""

@@ -20,24 +20,16 @@ _EARLY = 0.3
 
 @dataclass(frozen=True)
 class Boundary:
-    """What runs in equilibrium say of an interface.
+    """What runs in equilibrium say of an interface."""
 
-    Attributes:
-        halves: the two sides.
-        conductance: running integral, MW/(m^2 K), of one interface, the mean of two.
-        corrected: MW/(m^2 K): the mean on the plateau without the decay by exchange of energy between the
-            sides; NaN if they exchange their energy before the plateau.
-        resistance: Kapitza resistance, m^2 K/GW, of the corrected conductance.
-        exchange: ps, in which the two sides come to one temperature.
-        notes: what makes it doubtful.
-    """
-
-    halves: Halves
-    conductance: GreenKubo
+    halves: Halves  # the two sides
+    conductance: GreenKubo  # running integral, MW/(m^2 K), of one interface, the mean of two
+    # MW/(m^2 K): the mean on the plateau without the decay by exchange of energy between the sides; NaN if
+    # they exchange their energy before the plateau
     corrected: Mean
-    resistance: Mean
-    exchange: float
-    notes: tuple[str, ...]
+    resistance: Mean  # Kapitza resistance, m^2 K/GW, of the corrected conductance
+    exchange: float  # ps, in which the two sides come to one temperature
+    notes: tuple[str, ...]  # what makes it doubtful
 
 
 def boundary_of(

@@ -19,21 +19,14 @@ _POINTS = 80
 
 @dataclass(frozen=True)
 class FreePaths:
-    """What follows from kappa(w) and G(w).
+    """What follows from kappa(w) and G(w)."""
 
-    Attributes:
-        paths: (m,) lambda(w), nm, at the frequencies of kappa(w); NaN where G(w) is within three errors.
-        lengths: (k,) nm. kappa: (k,) kappa(L), W/(m K). accumulated: (k,) kappa of modes with lambda <= L.
-        unknown: W/(m K) of frequencies without a free path.
-        notes: what makes it doubtful.
-    """
-
-    paths: Array
-    lengths: Array
-    kappa: Array
-    accumulated: Array
-    unknown: float
-    notes: tuple[str, ...]
+    paths: Array  # (m,) lambda(w), nm, at the frequencies of kappa(w); NaN where G(w) is within three errors
+    lengths: Array  # (k,) nm
+    kappa: Array  # (k,) kappa(L), W/(m K)
+    accumulated: Array  # (k,) kappa of modes with lambda <= L
+    unknown: float  # W/(m K) of frequencies without a free path
+    notes: tuple[str, ...]  # what makes it doubtful
 
     @property
     def half(self) -> float:

@@ -56,50 +56,33 @@ MARGIN = 2.0
 
 @dataclass(frozen=True)
 class Kappa:
-    """Thermal conductivity from several runs, W/(m K).
+    """Thermal conductivity from several runs, W/(m K)."""
 
-    Attributes:
-        mean: green-kubo: mean of the directions; hnemd: along the driving force; nemd: along the heat
-            flow, of several lengths the extrapolated one.
-        channels: (3,) along x, y, z, of a sheet (2,); hnemd: J_a / (T V F), of which only the driven one is a
-            conductivity; of several directions it comes first.
-        temperature: K, mean of the runs, with which kappa was computed; its error is the scatter of the runs,
-            of one run from the autocorrelation.
-        volume: angstrom^3, of the cell or of the sheet in it.
-        n_atoms: of the cell.
-        runs: how many.
-        green_kubo: correlation and running integral, or None.
-        driven: running average, or None.
-        decompositions: of the runs.
-        moved: angstrom, mean over the runs of how far atoms moved in one.
-        seeds: of velocities and noise of each run.
-        conduction: nemd: what heat does between the baths, or None.
-        spectra: with `spectrum`, of each length.
-        linear: with `check_force`, conductivities of F and F/2.
-        boundary: of `interface`, whose conductance (MW/(m^2 K)) is then `mean`.
-        across: with `spectrum` and `interface`, conductances of each length and interface by frequency.
-        paths: with `ballistic`, mean free paths.
-        stacie: with `stacie`, the estimate without a window.
-    """
-
+    # green-kubo: mean of the directions; hnemd: along the driving force; nemd: along the heat flow, of
+    # several lengths the extrapolated one
     mean: Mean
+    # (3,) along x, y, z, of a sheet (2,); hnemd: J_a / (T V F), of which only the driven one is a
+    # conductivity; of several directions it comes first
     channels: Mean
+    # K, mean of the runs, with which kappa was computed; its error is the scatter of the runs, of one run
+    # from the autocorrelation
     temperature: Mean
-    volume: float
-    n_atoms: int
-    runs: int
-    green_kubo: GreenKubo | None = None
-    driven: Driven | None = None
-    decompositions: tuple[str, ...] = ()
-    moved: float = float("nan")
-    seeds: tuple[int, ...] = ()
-    conduction: Conduction | None = None
-    spectra: tuple[Spectral, ...] = ()
-    linear: Linear | None = None
-    boundary: Boundary | None = None
+    volume: float  # angstrom^3, of the cell or of the sheet in it
+    n_atoms: int  # of the cell
+    runs: int  # how many
+    green_kubo: GreenKubo | None = None  # correlation and running integral, or None
+    driven: Driven | None = None  # running average, or None
+    decompositions: tuple[str, ...] = ()  # of the runs
+    moved: float = float("nan")  # angstrom, mean over the runs of how far atoms moved in one
+    seeds: tuple[int, ...] = ()  # of velocities and noise of each run
+    conduction: Conduction | None = None  # nemd: what heat does between the baths, or None
+    spectra: tuple[Spectral, ...] = ()  # with `spectrum`, of each length
+    linear: Linear | None = None  # with `check_force`, conductivities of F and F/2
+    boundary: Boundary | None = None  # of `interface`, whose conductance (MW/(m^2 K)) is then `mean`
+    # with `spectrum` and `interface`, conductances of each length and interface by frequency
     across: tuple[Spectral, ...] = ()
-    paths: FreePaths | None = None
-    stacie: WithoutWindow | None = None
+    paths: FreePaths | None = None  # with `ballistic`, mean free paths
+    stacie: WithoutWindow | None = None  # with `stacie`, the estimate without a window
 
     def _repr_html_(self) -> str:
         """What a notebook shows: conductivity, temperature and runs."""

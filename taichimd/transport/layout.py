@@ -27,30 +27,20 @@ _ROUND = 6
 
 @dataclass(frozen=True)
 class Layout:
-    """Baths of one system, and what is between them.
+    """Baths of one system, and what is between them."""
 
-    Attributes:
-        axis: 0, 1 or 2.
-        hot, cold: atoms of the baths.
-        pieces: (begin, end) of the paths along the axis, angstrom, each from a bath to a bath.
-        length: of a path, angstrom, the mean of two.
-        area: cross-section of one path, angstrom^2.
-        interfaces: places within paths, angstrom.
-        periodic: whether there are two paths.
-        paths: atoms of each path. signs: 1 where heat flows along the axis, else -1.
-        sides: of each interface, atoms before and behind it along the axis.
-    """
-
-    axis: int
-    hot: NDArray[np.int64]
+    axis: int  # 0, 1 or 2
+    hot: NDArray[np.int64]  # hot, cold: atoms of the baths
     cold: NDArray[np.int64]
+    # (begin, end) of the paths along the axis, angstrom, each from a bath to a bath
     pieces: tuple[tuple[float, float], ...]
-    length: float
-    area: float
-    interfaces: tuple[float, ...]
-    periodic: bool
-    paths: tuple[NDArray[np.int64], ...]
-    signs: tuple[int, ...]
+    length: float  # of a path, angstrom, the mean of two
+    area: float  # cross-section of one path, angstrom^2
+    interfaces: tuple[float, ...]  # places within paths, angstrom
+    periodic: bool  # whether there are two paths
+    paths: tuple[NDArray[np.int64], ...]  # atoms of each path
+    signs: tuple[int, ...]  # 1 where heat flows along the axis, else -1
+    # of each interface, atoms before and behind it along the axis
     sides: tuple[tuple[NDArray[np.int64], NDArray[np.int64]], ...] = ()
 
     @property
@@ -163,17 +153,12 @@ def layout_of(atoms: Atoms, settings: KappaSettings, reach: float = np.inf) -> L
 
 @dataclass(frozen=True)
 class Halves:
-    """The two sides of an interface in equilibrium, which are all atoms.
+    """The two sides of an interface in equilibrium, which are all atoms."""
 
-    Attributes:
-        first, second: atoms of the sides.
-        area: of all interfaces between them, angstrom^2. planes: how many interfaces.
-    """
-
-    first: NDArray[np.int64]
+    first: NDArray[np.int64]  # first, second: atoms of the sides
     second: NDArray[np.int64]
-    area: float
-    planes: int
+    area: float  # of all interfaces between them, angstrom^2
+    planes: int  # how many interfaces
 
     @property
     def groups(self) -> dict[str, NDArray[np.int64]]:

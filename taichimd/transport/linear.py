@@ -10,16 +10,11 @@ from taichimd.observables.numbers import SIGNIFICANT, plus_minus
 
 @dataclass(frozen=True)
 class Linear:
-    """Conductivities of HNEMD, W/(m K), of independent runs with the driving force F and with F/2.
+    """Conductivities of HNEMD, W/(m K), of independent runs with the driving force F and with F/2."""
 
-    Attributes:
-        force: F, 1/angstrom.
-        full: of F. half: of F/2.
-    """
-
-    force: float
-    full: Mean
-    half: Mean
+    force: float  # F, 1/angstrom
+    full: Mean  # of F
+    half: Mean  # of F/2
 
     @property
     def difference(self) -> Mean:

@@ -41,69 +41,45 @@ _SLIP = 0.1
 
 @dataclass(frozen=True)
 class Interface:
-    """A temperature jump.
+    """A temperature jump."""
 
-    Attributes:
-        place: angstrom. jump: K. resistance: Kapitza resistance, m^2 K/GW. conductance: MW/(m^2 K).
-    """
-
-    place: float
-    jump: Mean
-    resistance: Mean
-    conductance: Mean
+    place: float  # angstrom
+    jump: Mean  # K
+    resistance: Mean  # Kapitza resistance, m^2 K/GW
+    conductance: Mean  # MW/(m^2 K)
 
 
 @dataclass(frozen=True)
 class OfLength:
-    """What runs of one length have found.
+    """What runs of one length have found."""
 
-    Attributes:
-        layout: of the baths. n_atoms: of the system.
-        given, taken: heat per time of the source and of the sink, eV/ps.
-        heat: through one path, eV/ps.
-        difference: of the temperatures of the baths, K. hot, cold: as measured, K.
-        conductance: MW/(m^2 K). kappa: kappa(L), W/(m K); NaN where heat does not flow steadily.
-        gradient: W/(m K) from the slopes of the lines, of paths without interfaces; NaN if there are none.
-        lines: of all pieces. interfaces: of all jumps.
-        place: (bins,) angstrom. profile: (bins,) K.
-        not_steady: why there is no kappa; "" if there is one.
-        notes: what makes it doubtful.
-    """
-
-    layout: Layout
-    n_atoms: int
-    given: Mean
+    layout: Layout  # of the baths
+    n_atoms: int  # of the system
+    given: Mean  # given, taken: heat per time of the source and of the sink, eV/ps
     taken: Mean
-    heat: Mean
-    difference: Mean
-    hot: Mean
+    heat: Mean  # through one path, eV/ps
+    difference: Mean  # of the temperatures of the baths, K
+    hot: Mean  # hot, cold: as measured, K
     cold: Mean
-    conductance: Mean
-    kappa: Mean
-    gradient: Mean
-    lines: tuple[Line, ...]
-    interfaces: tuple[Interface, ...]
-    place: Array
-    profile: Mean
-    not_steady: str
-    notes: tuple[str, ...] = ()
+    conductance: Mean  # MW/(m^2 K)
+    kappa: Mean  # kappa(L), W/(m K); NaN where heat does not flow steadily
+    gradient: Mean  # W/(m K) from the slopes of the lines, of paths without interfaces; NaN if there are none
+    lines: tuple[Line, ...]  # of all pieces
+    interfaces: tuple[Interface, ...]  # of all jumps
+    place: Array  # (bins,) angstrom
+    profile: Mean  # (bins,) K
+    not_steady: str  # why there is no kappa; "" if there is one
+    notes: tuple[str, ...] = ()  # what makes it doubtful
 
 
 @dataclass(frozen=True)
 class Conduction:
-    """What NEMD has found.
+    """What NEMD has found."""
 
-    Attributes:
-        lengths: of each length, in the order given.
-        kappa: W/(m K): of the one length, or of infinite length.
-        extrapolated: of several lengths; None if there is one, or if it cannot be done.
-        notes: what makes it doubtful.
-    """
-
-    lengths: tuple[OfLength, ...]
-    kappa: Mean
-    extrapolated: Extrapolated | None
-    notes: tuple[str, ...]
+    lengths: tuple[OfLength, ...]  # of each length, in the order given
+    kappa: Mean  # W/(m K): of the one length, or of infinite length
+    extrapolated: Extrapolated | None  # of several lengths; None if there is one, or if it cannot be done
+    notes: tuple[str, ...]  # what makes it doubtful
 
 
 def conduction(

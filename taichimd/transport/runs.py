@@ -24,51 +24,33 @@ _FOUND = "found."
 
 @dataclass(frozen=True)
 class RunSamples:
-    """Heat current of one run.
+    """Heat current of one run."""
 
-    Attributes:
-        current: (samples, 6) eV angstrom / internal time, potential part x y z, kinetic part x y z.
-        temperature: K, mean over the run.
-        decomposition: of the engine that ran it.
-        moved: angstrom, root mean square displacement from the run's first to its last step.
-        temperature_error: K, standard error of `temperature`, from the autocorrelation; None if unknown.
-        found: what observables have found, by name (`transport.observed`).
-    """
-
-    current: Array
-    temperature: float
-    decomposition: str = PARTICLE
+    current: Array  # (samples, 6) eV angstrom / internal time, potential part x y z, kinetic part x y z
+    temperature: float  # K, mean over the run
+    decomposition: str = PARTICLE  # of the engine that ran it
+    # angstrom, root mean square displacement from the run's first to its last step
     moved: float = float("nan")
+    # K, standard error of `temperature`, from the autocorrelation; None if unknown
     temperature_error: float | None = None
+    # what observables have found, by name (`transport.observed`)
     found: dict[str, Array] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class RunUnderWay:
-    """State of a run that has not ended, from which it continues bit for bit.
+    """State of a run that has not ended, from which it continues bit for bit."""
 
-    Attributes:
-        stage: "equilibration", or the method of the run.
-        step: of the stage, from 0.
-        positions: (n, 3) angstrom, of the engine (`Engine.folded_positions`).
-        velocities: (n, 3) internal units.
-        forces: (n, 3) eV/angstrom.
-        bath: of the thermostat (`Engine.bath_state`).
-        start: (n, 3) angstrom where the stage began.
-        rows: (samples, 7) of the heat current so far, the kinetic energy (eV) last.
-        turns: (n, 3) cells by which positions are folded.
-        found: what observables have so far (`Observations.save`).
-    """
-
-    stage: str
-    step: int
-    positions: Array
-    velocities: Array
-    forces: Array
-    bath: dict[str, Any]
-    start: Array
-    rows: Array
-    turns: Array | None = None
+    stage: str  # "equilibration", or the method of the run
+    step: int  # of the stage, from 0
+    positions: Array  # (n, 3) angstrom, of the engine (`Engine.folded_positions`)
+    velocities: Array  # (n, 3) internal units
+    forces: Array  # (n, 3) eV/angstrom
+    bath: dict[str, Any]  # of the thermostat (`Engine.bath_state`)
+    start: Array  # (n, 3) angstrom where the stage began
+    rows: Array  # (samples, 7) of the heat current so far, the kinetic energy (eV) last
+    turns: Array | None = None  # (n, 3) cells by which positions are folded
+    # what observables have so far (`Observations.save`)
     found: dict[str, Array] = field(default_factory=dict)
 
 

@@ -27,31 +27,20 @@ _APART = 0.1
 
 @dataclass(frozen=True)
 class Spectral:
-    """What is resolved by frequency.
+    """What is resolved by frequency."""
 
-    Attributes:
-        w: (m,) rad/ps, centres of equal cells.
-        values: (m,) W/(m K)/THz of HNEMD, GW/(m^2 K)/THz of NEMD. out: (m,) the part of velocities along z.
-        total: its integral, of the potential part of the heat current alone.
-        correction: (m,) quantum correction f(w). corrected: integral with it.
-        convective: share of the current that moving atoms carry along, which the values do not contain.
-        unit: of the integrals. temperature: K, of the correction.
-        within, outside: integrals of the parts in and out of the plane of x and y.
-        place: of an interface, angstrom; NaN of the whole.
-    """
-
-    w: Array
-    values: Mean
-    out: Mean
-    total: Mean
-    correction: Array
-    corrected: Mean
-    convective: Mean
-    unit: str
-    temperature: float
-    within: Mean
+    w: Array  # (m,) rad/ps, centres of equal cells
+    values: Mean  # (m,) W/(m K)/THz of HNEMD, GW/(m^2 K)/THz of NEMD
+    out: Mean  # (m,) the part of velocities along z
+    total: Mean  # its integral, of the potential part of the heat current alone
+    correction: Array  # (m,) quantum correction f(w)
+    corrected: Mean  # integral with it
+    convective: Mean  # share of the current that moving atoms carry along, which the values do not contain
+    unit: str  # of the integrals
+    temperature: float  # K, of the correction
+    within: Mean  # within, outside: integrals of the parts in and out of the plane of x and y
     outside: Mean
-    place: float = np.nan
+    place: float = np.nan  # of an interface, angstrom; NaN of the whole
 
 
 def spectral(

@@ -23,29 +23,19 @@ COHESION = 0.05
 
 @dataclass(frozen=True)
 class Case:
-    """A force field on a structure.
+    """A force field on a structure."""
 
-    Attributes:
-        name: of the force field.
-        forcefield: as it is run.
-        atoms: the structure: as given, or a relaxed crystal.
-        level: how much is done.
-        temperature: K, of first velocities; None: those of the structure, or a temperature that fits.
-        elements: species of random clusters; None: all that the force field defines.
-        seed: of displacements and velocities.
-        built: whether the suite has chosen the structure.
-        facts: what the relaxation has found.
-    """
-
-    name: str
-    forcefield: ForceField
-    atoms: Atoms
-    level: Level
+    name: str  # of the force field
+    forcefield: ForceField  # as it is run
+    atoms: Atoms  # the structure: as given, or a relaxed crystal
+    level: Level  # how much is done
+    # K, of first velocities; None: those of the structure, or a temperature that fits
     temperature: float | None = None
+    # species of random clusters; None: all that the force field defines
     elements: Sequence[str] | None = None
-    seed: int = 1
-    built: bool = True
-    facts: dict[str, Any] = field(default_factory=dict)
+    seed: int = 1  # of displacements and velocities
+    built: bool = True  # whether the suite has chosen the structure
+    facts: dict[str, Any] = field(default_factory=dict)  # what the relaxation has found
 
     @cached_property
     def species(self) -> list[str]:

@@ -31,23 +31,14 @@ COLORS = {PASSED: "green", FAILED: "bold red", NOT_RUN: "dim"}
 
 @dataclass(frozen=True)
 class ValidationJob:
-    """What to validate, and where to leave the result.
+    """What to validate, and where to leave the result."""
 
-    Attributes:
-        potentials: what `validate` takes, one for each certificate.
-        folder: for `REPORT` and `PAGE`.
-        structure: a file, or None.
-        read: how the file is read, as `read_noted` takes it.
-        options: of `validate`, without `on_check`.
-        overwrite: whether files of an earlier validation may be replaced.
-    """
-
-    potentials: Sequence[Any]
-    folder: Path
-    structure: str | None
-    read: Mapping[str, Any]
-    options: Mapping[str, Any]
-    overwrite: bool = False
+    potentials: Sequence[Any]  # what `validate` takes, one for each certificate
+    folder: Path  # for `REPORT` and `PAGE`
+    structure: str | None  # a file, or None
+    read: Mapping[str, Any]  # how the file is read, as `read_noted` takes it
+    options: Mapping[str, Any]  # of `validate`, without `on_check`
+    overwrite: bool = False  # whether files of an earlier validation may be replaced
 
 
 def all_shipped() -> list[str]:

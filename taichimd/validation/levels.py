@@ -5,31 +5,20 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Level:
-    """Amounts of work.
+    """Amounts of work."""
 
-    Attributes:
-        name: quick or full.
-        atoms: of a crystal that the suite builds, at least.
-        clusters: random clusters of the finite differences.
-        moved: atoms of the structure whose forces are compared with finite differences.
-        equilibration, drift, every: steps before the first sample, steps of samples, steps between samples.
-        heat: clusters of the heat-current identity.
-        steps: of runs whose bits are compared.
-        far: steps of runs on two backends or two runtimes.
-        lammps: steps of LAMMPS's trajectory.
-    """
-
-    name: str
-    atoms: int
-    clusters: int
-    moved: int
+    name: str  # quick or full
+    atoms: int  # of a crystal that the suite builds, at least
+    clusters: int  # random clusters of the finite differences
+    moved: int  # atoms of the structure whose forces are compared with finite differences
+    # equilibration, drift, every: steps before the first sample, steps of samples, steps between samples
     equilibration: int
     drift: int
     every: int
-    heat: int
-    steps: int
-    far: int
-    lammps: int
+    heat: int  # clusters of the heat-current identity
+    steps: int  # of runs whose bits are compared
+    far: int  # steps of runs on two backends or two runtimes
+    lammps: int  # steps of LAMMPS's trajectory
 
 
 QUICK = Level("quick", 60, 2, 4, 1000, 1000, 5, 1, 60, 100, 20)

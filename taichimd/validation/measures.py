@@ -13,36 +13,22 @@ PASSED, FAILED, NOT_RUN = "passed", "failed", "not run"
 
 @dataclass(frozen=True)
 class Measure:
-    """One number that must not exceed its limit.
+    """One number that must not exceed its limit."""
 
-    Attributes:
-        name: a word for tables, files and `--only`.
-        question: what the number answers, as a sentence.
-        limit: the largest value that passes.
-        unit: of value and limit; "" for a ratio.
-    """
-
-    name: str
-    question: str
-    limit: float
-    unit: str = ""
+    name: str  # a word for tables, files and `--only`
+    question: str  # what the number answers, as a sentence
+    limit: float  # the largest value that passes
+    unit: str = ""  # of value and limit; "" for a ratio
 
 
 @dataclass(frozen=True)
 class Found:
-    """A value of a measure.
+    """A value of a measure."""
 
-    Attributes:
-        value: in the unit of the measure; not a number where something failed.
-        detail: what a reader should know of it, in a sentence or less.
-        limit: instead of that of the measure, where it depends on an error bar.
-        data: numbers for plots and readers of validation.json.
-    """
-
-    value: float
-    detail: str = ""
-    limit: float | None = None
-    data: Mapping[str, Any] = field(default_factory=dict)
+    value: float  # in the unit of the measure; not a number where something failed
+    detail: str = ""  # what a reader should know of it, in a sentence or less
+    limit: float | None = None  # instead of that of the measure, where it depends on an error bar
+    data: Mapping[str, Any] = field(default_factory=dict)  # numbers for plots and readers of validation.json
 
 
 @dataclass(frozen=True)
@@ -58,44 +44,29 @@ Findings = Mapping[str, Found | NotRun]
 
 @dataclass(frozen=True)
 class Check:
-    """A function that finds the values of some measures of one case.
+    """A function that finds the values of some measures of one case."""
 
-    Attributes:
-        measures: what it finds.
-        run: returns a `Found` or a `NotRun` for each name. What a force field does not have it may raise as
-            SettingsError, PropertyError, BackendError or CapacityError: then its measures are not run.
-        quick: whether `--quick` runs it.
-        title: of what it does, for the progress line.
-    """
-
-    measures: tuple[Measure, ...]
+    measures: tuple[Measure, ...]  # what it finds
+    # returns a `Found` or a `NotRun` for each name. What a force field does not have it may raise as
+    # SettingsError, PropertyError, BackendError or CapacityError: then its measures are not run.
     run: Callable[["Case"], Findings]
-    title: str
-    quick: bool = True
+    title: str  # of what it does, for the progress line
+    quick: bool = True  # whether `--quick` runs it
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A row of the certificate.
+    """A row of the certificate."""
 
-    Attributes:
-        name, question, limit, unit: of the measure.
-        status: passed, failed or not run.
-        value: None where it is not run.
-        detail: of the value, or why it is not run.
-        seconds: of wall clock that its check took, with compilation.
-        data: numbers for plots.
-    """
-
-    name: str
+    name: str  # name, question, limit, unit: of the measure
     question: str
-    status: str
-    value: float | None
+    status: str  # passed, failed or not run
+    value: float | None  # None where it is not run
     limit: float
     unit: str
-    detail: str
-    seconds: float
-    data: Mapping[str, Any]
+    detail: str  # of the value, or why it is not run
+    seconds: float  # of wall clock that its check took, with compilation
+    data: Mapping[str, Any]  # numbers for plots
 
     @property
     def number(self) -> str:

@@ -20,14 +20,10 @@ RELAXATION = Measure("relaxation", "Does the structure relax to a minimum: no fo
 
 @dataclass(frozen=True)
 class Rested:
-    """A structure at rest.
+    """A structure at rest."""
 
-    Attributes:
-        atoms: relaxed, or as they were if that failed.
-        facts: energy per atom (eV), cell lengths (angstrom), pressure (GPa), whether it converged.
-    """
-
-    atoms: Atoms
+    atoms: Atoms  # relaxed, or as they were if that failed
+    # energy per atom (eV), cell lengths (angstrom), pressure (GPa), whether it converged
     facts: dict[str, Any]
 
 

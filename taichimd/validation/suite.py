@@ -71,26 +71,17 @@ CANNOT = (SettingsError, PropertyError, BackendError, CapacityError, StructureEr
 
 @dataclass(frozen=True)
 class Certificate:
-    """What the suite has found; `print` it.
+    """What the suite has found; `print` it."""
 
-    Attributes:
-        name: of the force field.
-        potential: its record (`ForceField.describe`), with parameters, code and fingerprint.
-        structure: formula, number of atoms, periodic directions, cell lengths (angstrom), temperature (K) of
-            runs, and what a relaxation has found.
-        level: quick or full.
-        outcomes: one for each measure.
-        seconds: of wall clock.
-        seed: of displacements and velocities.
-    """
-
-    name: str
-    potential: dict[str, Any]
+    name: str  # of the force field
+    potential: dict[str, Any]  # its record (`ForceField.describe`), with parameters, code and fingerprint
+    # formula, number of atoms, periodic directions, cell lengths (angstrom), temperature (K) of runs, and
+    # what a relaxation has found
     structure: dict[str, Any]
-    level: str
-    outcomes: tuple[Outcome, ...]
-    seconds: float
-    seed: int
+    level: str  # quick or full
+    outcomes: tuple[Outcome, ...]  # one for each measure
+    seconds: float  # of wall clock
+    seed: int  # of displacements and velocities
 
     def count(self, status: str) -> int:
         """Number of measures of a status: "passed", "failed" or "not run"."""

@@ -36,21 +36,13 @@ Triple = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class ATMFile:
-    """A parsed `.atm` file.
+    """A parsed `.atm` file."""
 
-    Attributes:
-        path: where it was read from.
-        header: what it says about itself.
-        elements: every element that occurs in a row, sorted.
-        triples: nu (eV angstrom^9) by three elements in sorted order.
-        cutoff, product_cutoff: angstrom, or None.
-    """
-
-    path: Path
-    header: Header
-    elements: tuple[str, ...]
-    triples: Mapping[Triple, float]
-    cutoff: float | None
+    path: Path  # where it was read from
+    header: Header  # what it says about itself
+    elements: tuple[str, ...]  # every element that occurs in a row, sorted
+    triples: Mapping[Triple, float]  # nu (eV angstrom^9) by three elements in sorted order
+    cutoff: float | None  # cutoff, product_cutoff: angstrom, or None
     product_cutoff: float | None
 
 

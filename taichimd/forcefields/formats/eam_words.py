@@ -36,20 +36,14 @@ class Line(NamedTuple):
 
 @dataclass
 class Reader:
-    """Lines of a file after its head, read one array after the other.
+    """Lines of a file after its head, read one array after the other."""
 
-    Attributes:
-        path: for messages.
-        lines: without blank lines and comments.
-        by_lines: whether each array begins on a line of its own, and what is too much on its last line is
-            dropped; else values follow each other, wherever lines end.
-        dropped: numbers of the lines on which values were dropped.
-    """
-
-    path: Path
-    lines: list[Line]
+    path: Path  # for messages
+    lines: list[Line]  # without blank lines and comments
+    # whether each array begins on a line of its own, and what is too much on its last line is dropped; else
+    # values follow each other, wherever lines end
     by_lines: bool
-    dropped: list[int]
+    dropped: list[int]  # numbers of the lines on which values were dropped
     _at: int = 0
     _word: int = 0
 

@@ -32,13 +32,9 @@ _SIGNED = ("u1", "u2", "u3", "u4")
 
 @dataclass(frozen=True)
 class EdipEntry:
-    """One entry; the module's text says which numbers count for j == k.
+    """One entry; the module's text says which numbers count for j == k."""
 
-    Attributes:
-        numbers: by the names of `FIELDS`.
-    """
-
-    numbers: Mapping[str, float]
+    numbers: Mapping[str, float]  # by the names of `FIELDS`
 
 
 def _made(*numbers: float) -> EdipEntry:

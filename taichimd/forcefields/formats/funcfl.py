@@ -35,30 +35,18 @@ HARTREE_BOHR = 27.2 * 0.529
 
 @dataclass(frozen=True)
 class Element:
-    """A funcfl file.
+    """A funcfl file."""
 
-    Attributes:
-        path: where it was read from.
-        header: what it says about itself.
-        symbol: of the atomic number on line 2.
-        drho, dr: spacing of densities, and of distances (angstrom).
-        cutoff: angstrom.
-        embedding: F (nrho,), eV.
-        charge: Z(r) (nr,).
-        density: f (nr,).
-        dropped: numbers of the lines on which values were dropped.
-    """
-
-    path: Path
-    header: Header
-    symbol: str
-    drho: float
+    path: Path  # where it was read from
+    header: Header  # what it says about itself
+    symbol: str  # of the atomic number on line 2
+    drho: float  # drho, dr: spacing of densities, and of distances (angstrom)
     dr: float
-    cutoff: float
-    embedding: Array
-    charge: Array
-    density: Array
-    dropped: tuple[int, ...]
+    cutoff: float  # angstrom
+    embedding: Array  # F (nrho,), eV
+    charge: Array  # Z(r) (nr,)
+    density: Array  # f (nr,)
+    dropped: tuple[int, ...]  # numbers of the lines on which values were dropped
 
 
 def read_funcfl(path: str | Path) -> Element:

@@ -31,31 +31,19 @@ _LEADING = re.compile(rf"\s*({'|'.join(_KEYS)}):")
 
 @dataclass(frozen=True)
 class Header:
-    """What a parameter file says about itself; a field that it does not give is None or empty.
+    """What a parameter file says about itself; a field that it does not give is None or empty."""
 
-    Attributes:
-        date: date of the file, as written.
-        units: "metal", or "real" for an ffield file.
-        contributor: who wrote the file.
-        citation: the paper that published the numbers.
-        doi: the paper's DOI, without a resolver's address.
-        elements: the chemical symbols that the header announces.
-        fitted_to: the data that the parameters were fitted to.
-        valid_range: the conditions that the paper tested (key RANGE).
-        warnings: what it is often used for and not made for (key WARNING), one string each.
-        notes: everything else a user should know (key NOTE), one string each.
-    """
-
-    date: str | None = None
-    units: str = UNITS
-    contributor: str | None = None
-    citation: str | None = None
-    doi: str | None = None
-    elements: tuple[str, ...] = ()
-    fitted_to: str | None = None
-    valid_range: str | None = None
+    date: str | None = None  # date of the file, as written
+    units: str = UNITS  # "metal", or "real" for an ffield file
+    contributor: str | None = None  # who wrote the file
+    citation: str | None = None  # the paper that published the numbers
+    doi: str | None = None  # the paper's DOI, without a resolver's address
+    elements: tuple[str, ...] = ()  # the chemical symbols that the header announces
+    fitted_to: str | None = None  # the data that the parameters were fitted to
+    valid_range: str | None = None  # the conditions that the paper tested (key RANGE)
+    # what it is often used for and not made for (key WARNING), one string each
     warnings: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # everything else a user should know (key NOTE), one string each
 
 
 def read_header(path: str | Path) -> Header:

@@ -46,38 +46,24 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class LJEntry:
-    """Lennard-Jones parameters of one pair of elements.
+    """Lennard-Jones parameters of one pair of elements."""
 
-    Attributes:
-        epsilon: depth of the well (eV).
-        sigma: distance of zero energy (angstrom).
-        cutoff: distance beyond which the pair does not interact (angstrom).
-    """
-
-    epsilon: float
-    sigma: float
-    cutoff: float
+    epsilon: float  # depth of the well (eV)
+    sigma: float  # distance of zero energy (angstrom)
+    cutoff: float  # distance beyond which the pair does not interact (angstrom)
 
 
 @dataclass(frozen=True)
 class LJFile:
-    """A parsed `.lj` file.
+    """A parsed `.lj` file."""
 
-    Attributes:
-        path: where it was read from.
-        header: what it says about itself.
-        elements: every element that occurs in a row, sorted.
-        pairs: the rows of the file, keyed by the two elements in sorted order; mixed pairs are not in it.
-        mixing: "lorentz-berthelot", "geometric" or "none".
-        truncation: "truncated", "energy-shifted" or "force-shifted".
-    """
-
-    path: Path
-    header: Header
-    elements: tuple[str, ...]
+    path: Path  # where it was read from
+    header: Header  # what it says about itself
+    elements: tuple[str, ...]  # every element that occurs in a row, sorted
+    # the rows of the file, keyed by the two elements in sorted order; mixed pairs are not in it
     pairs: dict[Pair, LJEntry]
-    mixing: str
-    truncation: str
+    mixing: str  # "lorentz-berthelot", "geometric" or "none"
+    truncation: str  # "truncated", "energy-shifted" or "force-shifted"
 
 
 def read_lj(path: str | Path) -> LJFile:

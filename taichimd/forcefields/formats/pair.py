@@ -55,22 +55,14 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class PairFile:
-    """A parsed file.
+    """A parsed file."""
 
-    Attributes:
-        path: where it was read from.
-        header: what it says about itself.
-        form: a key of `NUMBERS`.
-        truncation: how the energy ends.
-        others: whether pairs without a row do not interact ("none"), or are refused.
-        rows: values by the two elements in sorted order; `inner` where the end has one; of a table `u`.
-    """
-
-    path: Path
-    header: Header
-    form: str
-    truncation: str
-    others: str
+    path: Path  # where it was read from
+    header: Header  # what it says about itself
+    form: str  # a key of `NUMBERS`
+    truncation: str  # how the energy ends
+    others: str  # whether pairs without a row do not interact ("none"), or are refused
+    # values by the two elements in sorted order; `inner` where the end has one; of a table `u`
     rows: dict[Pair, dict[str, Any]]
 
 

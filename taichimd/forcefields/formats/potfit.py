@@ -52,23 +52,14 @@ MOST = 1_000_000
 
 @dataclass(frozen=True)
 class PotfitFile:
-    """Functions of a file.
+    """Functions of a file."""
 
-    Attributes:
-        path: where it was read from.
-        header: what it says about itself.
-        elements: in the order of the file.
-        phi: by pair of elements, in the order of the file.
-        density: what an atom of an element makes; empty in a file of pairs.
-        embedding: F by element; empty in a file of pairs.
-    """
-
-    path: Path
-    header: Header
-    elements: tuple[str, ...]
-    phi: dict[tuple[str, str], "CubicSpline"]
-    density: dict[str, "CubicSpline"]
-    embedding: dict[str, "CubicSpline"]
+    path: Path  # where it was read from
+    header: Header  # what it says about itself
+    elements: tuple[str, ...]  # in the order of the file
+    phi: dict[tuple[str, str], "CubicSpline"]  # by pair of elements, in the order of the file
+    density: dict[str, "CubicSpline"]  # what an atom of an element makes; empty in a file of pairs
+    embedding: dict[str, "CubicSpline"]  # F by element; empty in a file of pairs
 
 
 def is_potfit(lines: Sequence[str]) -> bool:

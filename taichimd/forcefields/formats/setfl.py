@@ -31,30 +31,18 @@ HEAD = 5
 
 @dataclass(frozen=True)
 class EamFile:
-    """Tables of an EAM potential.
+    """Tables of an EAM potential."""
 
-    Attributes:
-        path: where it was read from.
-        header: what it says about itself.
-        elements: in the order of the file.
-        drho, dr: spacing of densities, and of distances (angstrom).
-        cutoff: angstrom.
-        embedding: F by element: (nrho,), eV.
-        density: by (element at which, element that makes it): (nr,).
-        rphi: r phi by unordered pair, under both orders: (nr,), eV angstrom.
-        remarks: what a user should know of how the file was read.
-    """
-
-    path: Path
-    header: Header
-    elements: tuple[str, ...]
-    drho: float
+    path: Path  # where it was read from
+    header: Header  # what it says about itself
+    elements: tuple[str, ...]  # in the order of the file
+    drho: float  # drho, dr: spacing of densities, and of distances (angstrom)
     dr: float
-    cutoff: float
-    embedding: dict[str, Array]
-    density: dict[tuple[str, str], Array]
-    rphi: dict[tuple[str, str], Array]
-    remarks: tuple[str, ...] = ()
+    cutoff: float  # angstrom
+    embedding: dict[str, Array]  # F by element: (nrho,), eV
+    density: dict[tuple[str, str], Array]  # by (element at which, element that makes it): (nr,)
+    rphi: dict[tuple[str, str], Array]  # r phi by unordered pair, under both orders: (nr,), eV angstrom
+    remarks: tuple[str, ...] = ()  # what a user should know of how the file was read
 
 
 def read_setfl(path: str | Path, finnis_sinclair: bool = False) -> EamFile:

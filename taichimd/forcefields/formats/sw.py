@@ -34,33 +34,19 @@ MAX_TOL = 0.01
 
 @dataclass(frozen=True)
 class SWEntry:
-    """One entry; the module's text says which numbers count for j == k and for j != k.
+    """One entry; the module's text says which numbers count for j == k and for j != k."""
 
-    Attributes:
-        epsilon: energy scale (eV).
-        sigma: length scale (angstrom).
-        a: cutoff over sigma.
-        lam: strength of the angle (lambda in the paper).
-        gamma: decay of the angle's strength with the distance.
-        costheta0: preferred cosine of the angle j-i-k.
-        A: strength of the pair.
-        B: strength of its repulsion.
-        p: power of the repulsion.
-        q: power of the attraction.
-        tol: where the terms are cut off; 0: nowhere before a sigma.
-    """
-
-    epsilon: float
-    sigma: float
-    a: float
-    lam: float
-    gamma: float
-    costheta0: float
-    A: float
-    B: float
-    p: float
-    q: float
-    tol: float
+    epsilon: float  # energy scale (eV)
+    sigma: float  # length scale (angstrom)
+    a: float  # cutoff over sigma
+    lam: float  # strength of the angle (lambda in the paper)
+    gamma: float  # decay of the angle's strength with the distance
+    costheta0: float  # preferred cosine of the angle j-i-k
+    A: float  # strength of the pair
+    B: float  # strength of its repulsion
+    p: float  # power of the repulsion
+    q: float  # power of the attraction
+    tol: float  # where the terms are cut off; 0: nowhere before a sigma
 
     @property
     def end(self) -> float:

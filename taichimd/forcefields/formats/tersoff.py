@@ -40,39 +40,22 @@ _NOT_NEGATIVE = ("gamma", "c", "d", "n", "beta", "lambda2", "B", "R", "D", "lamb
 
 @dataclass(frozen=True)
 class TersoffEntry:
-    """One entry; the module's text says which numbers count for j == k and for j != k.
+    """One entry; the module's text says which numbers count for j == k and for j != k."""
 
-    Attributes:
-        m: 1 or 3, power of the distance difference in the three-body weight.
-        gamma: factor of the angular function.
-        lambda3: decay of the three-body weight (1/angstrom); any sign.
-        c: strength of the angular function.
-        d: sharpness of the angular function; not 0.
-        costheta0: preferred cosine of the angle j-i-k (Tersoff's h).
-        n: exponent of the bond order.
-        beta: factor of the coordination in the bond order.
-        lambda2: decay of the attraction (1/angstrom; Tersoff's mu).
-        B: strength of the attraction (eV), with Tersoff's chi multiplied in.
-        R: middle of the cutoff region (angstrom).
-        D: half width of the cutoff region (angstrom); 0 is a sharp cutoff.
-        lambda1: decay of the repulsion (1/angstrom; Tersoff's lambda).
-        A: strength of the repulsion (eV).
-    """
-
-    m: float
-    gamma: float
-    lambda3: float
-    c: float
-    d: float
-    costheta0: float
-    n: float
-    beta: float
-    lambda2: float
-    B: float
-    R: float
-    D: float
-    lambda1: float
-    A: float
+    m: float  # 1 or 3, power of the distance difference in the three-body weight
+    gamma: float  # factor of the angular function
+    lambda3: float  # decay of the three-body weight (1/angstrom); any sign
+    c: float  # strength of the angular function
+    d: float  # sharpness of the angular function; not 0
+    costheta0: float  # preferred cosine of the angle j-i-k (Tersoff's h)
+    n: float  # exponent of the bond order
+    beta: float  # factor of the coordination in the bond order
+    lambda2: float  # decay of the attraction (1/angstrom; Tersoff's mu)
+    B: float  # strength of the attraction (eV), with Tersoff's chi multiplied in
+    R: float  # middle of the cutoff region (angstrom)
+    D: float  # half width of the cutoff region (angstrom); 0 is a sharp cutoff
+    lambda1: float  # decay of the repulsion (1/angstrom; Tersoff's lambda)
+    A: float  # strength of the repulsion (eV)
 
     @property
     def cutoff(self) -> float:

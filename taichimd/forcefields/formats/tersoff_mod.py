@@ -32,43 +32,26 @@ _NOT_NEGATIVE = ("eta", "lambda2", "B", "R", "D", "lambda1", "A", "n", "c3", "c5
 
 @dataclass(frozen=True)
 class TersoffModEntry:
-    """One entry; the module's text says which numbers count for j == k.
+    """One entry; the module's text says which numbers count for j == k."""
 
-    Attributes:
-        beta: 1 or 3, power of the distance difference in the three-body weight.
-        alpha: decay of the three-body weight (1/angstrom); any sign.
-        h: preferred cosine of the angle j-i-k.
-        eta: exponent of zeta in the bond order.
-        beta_ters: 1, not used.
-        lambda2: decay of the attraction (1/angstrom).
-        B: strength of the attraction (eV).
-        R: middle of the cutoff region (angstrom).
-        D: half width of the cutoff region (angstrom).
-        lambda1: decay of the repulsion (1/angstrom).
-        A: strength of the repulsion (eV).
-        n: the bond order has the exponent -1/(2n).
-        c1, c2, c3, c4, c5: of the angular function.
-        c0: energy of a bond that does not decay (eV).
-    """
-
-    beta: float
-    alpha: float
-    h: float
-    eta: float
-    beta_ters: float
-    lambda2: float
-    B: float
-    R: float
-    D: float
-    lambda1: float
-    A: float
-    n: float
-    c1: float
+    beta: float  # 1 or 3, power of the distance difference in the three-body weight
+    alpha: float  # decay of the three-body weight (1/angstrom); any sign
+    h: float  # preferred cosine of the angle j-i-k
+    eta: float  # exponent of zeta in the bond order
+    beta_ters: float  # 1, not used
+    lambda2: float  # decay of the attraction (1/angstrom)
+    B: float  # strength of the attraction (eV)
+    R: float  # middle of the cutoff region (angstrom)
+    D: float  # half width of the cutoff region (angstrom)
+    lambda1: float  # decay of the repulsion (1/angstrom)
+    A: float  # strength of the repulsion (eV)
+    n: float  # the bond order has the exponent -1/(2n)
+    c1: float  # c1, c2, c3, c4, c5: of the angular function
     c2: float
     c3: float
     c4: float
     c5: float
-    c0: float = 0.0
+    c0: float = 0.0  # energy of a bond that does not decay (eV)
 
     @property
     def cutoff(self) -> float:

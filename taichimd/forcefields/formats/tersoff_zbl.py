@@ -21,18 +21,12 @@ FIELDS = (*tersoff.FIELDS, "Z_i", "Z_j", "ZBLcut", "ZBLexpscale")
 
 @dataclass(frozen=True)
 class TersoffZBLEntry(tersoff.TersoffEntry):
-    """An entry of a `.tersoff` file, with four more numbers.
+    """An entry of a `.tersoff` file, with four more numbers."""
 
-    Attributes:
-        Z_i, Z_j: atomic numbers.
-        ZBLcut: distance at which both energies count alike (angstrom).
-        ZBLexpscale: slope of the transition (1/angstrom).
-    """
-
-    Z_i: float
+    Z_i: float  # Z_i, Z_j: atomic numbers
     Z_j: float
-    ZBLcut: float
-    ZBLexpscale: float
+    ZBLcut: float  # distance at which both energies count alike (angstrom)
+    ZBLexpscale: float  # slope of the transition (1/angstrom)
 
 
 def _mistake(triple: Triple, of: Mapping[str, float]) -> tuple[str, str] | None:

@@ -32,24 +32,16 @@ E = TypeVar("E")
 
 @dataclass(frozen=True)
 class Layout(Generic[E]):
-    """How one format is read.
+    """How one format is read."""
 
-    Attributes:
-        kind: its name.
-        roles: what the elements i, j and k are.
-        fields: the numbers of an entry, in the file's order.
-        make: makes an entry of the numbers.
-        mistake: (triple, numbers by field) -> (field, what was expected of it), or None if all is well.
-        others: what is said of files with more columns.
-        alike: numbers that (i, j, j) and (j, i, i) have in common, because the energy of the pair is one.
-    """
-
-    kind: str
-    roles: Triple
-    fields: tuple[str, ...]
-    make: Callable[..., E]
+    kind: str  # its name
+    roles: Triple  # what the elements i, j and k are
+    fields: tuple[str, ...]  # the numbers of an entry, in the file's order
+    make: Callable[..., E]  # makes an entry of the numbers
+    # (triple, numbers by field) -> (field, what was expected of it), or None if all is well
     mistake: Callable[[Triple, Mapping[str, float]], tuple[str, str] | None]
-    others: str
+    others: str  # what is said of files with more columns
+    # numbers that (i, j, j) and (j, i, i) have in common, because the energy of the pair is one
     alike: tuple[str, ...] = ()
 
     @property
@@ -96,19 +88,12 @@ class Layout(Generic[E]):
 
 @dataclass(frozen=True)
 class TripleFile(Generic[E]):
-    """A parsed file.
+    """A parsed file."""
 
-    Attributes:
-        path: where it was read from.
-        header: what it says about itself.
-        elements: every element that occurs in an entry, sorted.
-        entries: the entries by (i, j, k), i the centre.
-    """
-
-    path: Path
-    header: Header
-    elements: tuple[str, ...]
-    entries: dict[Triple, E]
+    path: Path  # where it was read from
+    header: Header  # what it says about itself
+    elements: tuple[str, ...]  # every element that occurs in an entry, sorted
+    entries: dict[Triple, E]  # the entries by (i, j, k), i the centre
 
 
 def name_of(triple: tuple[str, ...]) -> str:

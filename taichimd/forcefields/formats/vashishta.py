@@ -34,39 +34,22 @@ SIGNED = ("Zi", "Zj", "costheta0")
 
 @dataclass(frozen=True)
 class VashishtaEntry:
-    """One entry; the module's text says which numbers count for j == k and for j != k.
+    """One entry; the module's text says which numbers count for j == k and for j != k."""
 
-    Attributes:
-        H: strength of the steric repulsion (eV angstrom^eta).
-        eta: its power.
-        Zi: charge of the centre (elementary charges).
-        Zj: charge of the neighbour (elementary charges).
-        lambda1: screening length of the Coulomb term (angstrom).
-        D: strength of the charge-dipole attraction (eV angstrom^4).
-        lambda4: its screening length (angstrom).
-        W: strength of the van der Waals attraction (eV angstrom^6).
-        rc: where the two-body term ends, with no energy and no force (angstrom).
-        B: strength of the angle (eV).
-        gamma: decay of the angle's strength with the distance (angstrom).
-        r0: where the angle ends (angstrom).
-        C: saturation of the angle's strength.
-        costheta0: preferred cosine of the angle j-i-k.
-    """
-
-    H: float
-    eta: float
-    Zi: float
-    Zj: float
-    lambda1: float
-    D: float
-    lambda4: float
-    W: float
-    rc: float
-    B: float
-    gamma: float
-    r0: float
-    C: float
-    costheta0: float
+    H: float  # strength of the steric repulsion (eV angstrom^eta)
+    eta: float  # its power
+    Zi: float  # charge of the centre (elementary charges)
+    Zj: float  # charge of the neighbour (elementary charges)
+    lambda1: float  # screening length of the Coulomb term (angstrom)
+    D: float  # strength of the charge-dipole attraction (eV angstrom^4)
+    lambda4: float  # its screening length (angstrom)
+    W: float  # strength of the van der Waals attraction (eV angstrom^6)
+    rc: float  # where the two-body term ends, with no energy and no force (angstrom)
+    B: float  # strength of the angle (eV)
+    gamma: float  # decay of the angle's strength with the distance (angstrom)
+    r0: float  # where the angle ends (angstrom)
+    C: float  # saturation of the angle's strength
+    costheta0: float  # preferred cosine of the angle j-i-k
 
     @property
     def has_pair(self) -> bool:

@@ -24,17 +24,11 @@ class Lent(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """One sample of several systems.
+    """One sample of several systems."""
 
-    Attributes:
-        lent: arrays of all systems.
-        numbers: of the systems that are sampled.
-        centres: what positions and velocities of each of them count relative to.
-    """
-
-    lent: Lent
-    numbers: Sequence[int]
-    centres: Sequence["Centre"]
+    lent: Lent  # arrays of all systems
+    numbers: Sequence[int]  # of the systems that are sampled
+    centres: Sequence["Centre"]  # what positions and velocities of each of them count relative to
 
     def of(self, places: Sequence[int]) -> "Sample":
         """The sample of some of the systems."""

@@ -18,23 +18,16 @@ from taichimd.system.cell import ONLY
 
 @dataclass(frozen=True)
 class CallFunctions:
-    """Device functions that say which steps are to be done, all serial but `count_step`.
+    """Device functions that say which steps are to be done, all serial but `count_step`."""
 
-    Attributes:
-        deform: begins the drift of a cell. deform_all: of all cells, if it is their turn.
-        count_step: counts a step that was done. count_call: counts a call that has steps to do.
-        open_call, close_call: begin and end a call. open_finish: begins an evaluation.
-        limit_age: asks for a build after so many steps.
-    """
-
-    deform: DeviceFunction
-    deform_all: DeviceFunction
-    count_step: DeviceFunction
-    count_call: DeviceFunction
-    open_call: DeviceFunction
+    deform: DeviceFunction  # begins the drift of a cell
+    deform_all: DeviceFunction  # of all cells, if it is their turn
+    count_step: DeviceFunction  # counts a step that was done
+    count_call: DeviceFunction  # counts a call that has steps to do
+    open_call: DeviceFunction  # open_call, close_call: begin and end a call
     close_call: DeviceFunction
-    open_finish: DeviceFunction
-    limit_age: DeviceFunction
+    open_finish: DeviceFunction  # begins an evaluation
+    limit_age: DeviceFunction  # asks for a build after so many steps
 
 
 def pass_functions(

@@ -22,36 +22,23 @@ from taichimd.program.variant import Variant
 
 @dataclass(frozen=True)
 class OneStep:
-    """Device functions of one way to do a step.
+    """Device functions of one way to do a step."""
 
-    Attributes:
-        step: `(at, ahead, s, there, outputs)`, unless control[at] says no.
-        of_group: forces of a group, each pass in loops of its own. kicks: what comes after the forces of all
-            groups.
-    """
-
-    step: DeviceFunction
-    of_group: DeviceFunction
-    kicks: DeviceFunction
+    step: DeviceFunction  # `(at, ahead, s, there, outputs)`, unless control[at] says no
+    of_group: DeviceFunction  # forces of a group, each pass in loops of its own
+    kicks: DeviceFunction  # what comes after the forces of all groups
 
 
 @dataclass(frozen=True)
 class StepFunctions:
-    """Device functions of the steps of a call.
+    """Device functions of the steps of a call."""
 
-    Attributes:
-        some_steps: all steps but that of a barostat. bring_back: after them, positions where they belong.
-        acting_step: the step in which a barostat acts, if it is its turn.
-        ordinary, action: the parts of these; `action` is None where no step is apart.
-        drift: moves an atom.
-    """
-
-    some_steps: DeviceFunction
-    bring_back: DeviceFunction
-    acting_step: DeviceFunction
-    ordinary: OneStep
+    some_steps: DeviceFunction  # all steps but that of a barostat
+    bring_back: DeviceFunction  # after them, positions where they belong
+    acting_step: DeviceFunction  # the step in which a barostat acts, if it is its turn
+    ordinary: OneStep  # ordinary, action: the parts of these; `action` is None where no step is apart
     action: OneStep | None
-    drift: DeviceFunction
+    drift: DeviceFunction  # moves an atom
 
 
 def step_functions(program: CompiledGroups, variant: Variant, fused: bool) -> StepFunctions:

@@ -7,28 +7,18 @@ from taichimd.program.variant import Variant
 
 @dataclass(frozen=True)
 class StepVariant:
-    """One way to do a step. All ways leave the same bits.
+    """One way to do a step. All ways leave the same bits."""
 
-    Attributes:
-        chosen: when.
-        loops: over atoms, in their order; a bar separates two.
-        fused: the last loop over tuples takes the force of a single group straight to the velocity.
-        kicks_in_pair_loop: the threads that find the force on an atom together kick the atom in the same
-            loop.
-        lanes_kick: the same of the threads that find the force of moments on an atom.
-        moves_to_spare: the loop that kicks moves atoms to a spare array, and that of the next step moves them
-            back.
-        moves_in_own_loop: atoms move in a loop after that which kicks.
-        acts: between the half kicks something acts on the whole system; the second kick moves atoms.
-    """
-
-    chosen: str
-    loops: str
-    fused: bool = True
+    chosen: str  # when
+    loops: str  # over atoms, in their order; a bar separates two
+    fused: bool = True  # the last loop over tuples takes the force of a single group straight to the velocity
+    # the threads that find the force on an atom together kick the atom in the same loop
     kicks_in_pair_loop: bool = False
-    lanes_kick: bool = False
+    lanes_kick: bool = False  # the same of the threads that find the force of moments on an atom
+    # the loop that kicks moves atoms to a spare array, and that of the next step moves them back
     moves_to_spare: bool = False
-    moves_in_own_loop: bool = False
+    moves_in_own_loop: bool = False  # atoms move in a loop after that which kicks
+    # between the half kicks something acts on the whole system; the second kick moves atoms
     acts: bool = False
 
     @property

@@ -45,24 +45,17 @@ from taichimd.system.state import CARRIED, SPARE_ATOMS, Atoms
 
 @dataclass(frozen=True)
 class StepKernels:
-    """The kernels of a run.
+    """The kernels of a run."""
 
-    Attributes:
-        open_step: first half kick and drift. steps: steps of a call, or all until the host is needed.
-        evaluate, moved, cut_lists, tally_virial: see `EvaluationKernels`. last_kick: ends a run.
-        close_step: what acts on the whole system after an evaluation at the end of a run.
-        listed: tells a moving cell of new lists; None of a cell at rest.
-    """
-
-    open_step: Kernel
-    steps: KernelQueue
-    evaluate: KernelQueue
-    last_kick: Kernel
+    open_step: Kernel  # first half kick and drift
+    steps: KernelQueue  # steps of a call, or all until the host is needed
+    evaluate: KernelQueue  # evaluate, moved, cut_lists, tally_virial: see `EvaluationKernels`
+    last_kick: Kernel  # ends a run
     moved: Kernel
     cut_lists: KernelQueue
     tally_virial: KernelQueue | None
-    close_step: Kernel | None
-    listed: Kernel | None
+    close_step: Kernel | None  # what acts on the whole system after an evaluation at the end of a run
+    listed: Kernel | None  # tells a moving cell of new lists; None of a cell at rest
 
 
 @cache
