@@ -24,6 +24,7 @@ class DriveKinds:
     Attributes:
         kinds, weights, timings: those of the rows, of `layout`. batch: whether there are several systems.
         everyone: whether all rows act on all atoms of the only system.
+        rows: how many there are, if they are few and of one system; 0: that is read on the device.
     """
 
     kinds: tuple[int, ...] = ()
@@ -31,6 +32,7 @@ class DriveKinds:
     timings: tuple[int, ...] = ()
     batch: bool = False
     everyone: bool = False
+    rows: int = 0
 
     @property
     def some(self) -> bool:

@@ -72,7 +72,10 @@ def drive_functions(kinds: DriveKinds, real: Any, by_slot: bool) -> DriveFunctio
 
     @ti.func
     def rows_of(d: ti.template()):
-        return d.sums.shape[0] // (of.SUMS * of.SLOTS)
+        number = kinds.rows
+        if ti.static(kinds.rows == 0):
+            number = d.sums.shape[0] // (of.SUMS * of.SLOTS)
+        return number
 
     @ti.func
     def members(atom, d: ti.template()):
@@ -145,7 +148,7 @@ def drive_functions(kinds: DriveKinds, real: Any, by_slot: bool) -> DriveFunctio
                 if ti.static(kinds.fails):
                     if one[4] > 0.0:
                         force[3] = 1.0
-                        ti.atomic_min(d.sums[d.sums.shape[0] - 1], ti.cast(atom, ti.i64))
+                        ti.atomic_min(d.sums[d.sums.shape[0] - 1], ti.cast(atoms.ident[i], ti.i64))
             left >>= 1
             row += 1
         return force

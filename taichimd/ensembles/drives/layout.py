@@ -24,8 +24,9 @@ CONSTANT, SINE, TABULATED, STEADY = range(4)
 """Timings. STEADY: what moves at a constant velocity."""
 
 # The array `values`, of float64: a head, rows, tables (time and three numbers a line), numbers of each atom.
-TIME_ORIGIN, TIMESTEP, VALUES_HEAD = range(3)
-"""Time (internal) at the step STEP_ORIGIN; time step."""
+TIME_ORIGIN, TIMESTEP, _, VALUES_HEAD = range(4)
+"""Time (internal) at the step STEP_ORIGIN; time step; nothing, so that the four numbers of a row from
+STRENGTH on come from memory together (32 bytes)."""
 (
     VECTOR, POINT, VELOCITY, FORCE, OFFSET, CELL, INVERSE, PERIODIC, SCALE, STRENGTH, LENGTH, CUTOFF, PLACE,
     SPEED, SWING, FREQUENCY, PHASE, SHIFT, FACTOR, ENERGY, ROW,

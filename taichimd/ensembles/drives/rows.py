@@ -17,6 +17,9 @@ from taichimd.ensembles.drives.kernels import drive_kernels
 from taichimd.ensembles.drives.pack import pack
 from taichimd.system.state import State
 
+FEW = 4
+"""Kernels are compiled for a number of rows up to this one: places of what they read are then known."""
+
 
 @dataclass
 class OwnDrive:
@@ -99,6 +102,7 @@ class DriveRows:
             tuple(sorted({row.weight for _, row in packed_rows})),
             tuple(sorted({row.timing for _, row in packed_rows})), state.batch,
             not state.batch and of_all > 0 and bool((bits == of_all).all()),
+            len(packed_rows) if not state.batch and len(packed_rows) <= FEW else 0,
         )  # fmt: skip
         arrays = pack(bits, packed_rows, state)
         self.table, self.blocks = arrays.table, arrays.blocks

@@ -159,7 +159,8 @@ def one_step(
 
         `early` is what `before_sum` has found.
         """
-        f = of_potential
+        # Asked for before the pull of drives, so that latencies overlap.
+        f, v, to_kick = of_potential, s.atoms.vel[i], 0.5 * s.dt * s.atoms.inverse_mass[i]
         if ti.static(walls_first):
             f += early
         elif ti.static(kinds.pulls):
@@ -169,8 +170,8 @@ def one_step(
                 i, s.n, s.atoms.ident[i], s.atoms.pos[i], f, s.atoms.inverse_mass[i],
                 s.bath.ledger[OPENS] + ahead, True, True, s.drives,
             )  # fmt: skip
-        kick = (0.5 * s.dt * s.atoms.inverse_mass[i]) * f
-        v = s.atoms.vel[i] + kick
+        kick = to_kick * f
+        v += kick
         if ti.static(coupling.holds):
             v = without_held(v, s.held[s.atoms.ident[i]])
         if ti.static(how.acts):
