@@ -86,7 +86,10 @@ def _save(figure: "Figure", file: IO[bytes], form: str) -> None:
     class Once(FigureCanvasAgg):
         def print_figure(self, filename: Any, *_given: Any, **_options: Any) -> None:
             self.draw()
-            imsave(filename, np.asarray(self.buffer_rgba()), format="png", dpi=self.figure.dpi)
+            imsave(
+                filename, np.asarray(self.buffer_rgba()), format="png", dpi=self.figure.dpi,
+                pil_kwargs={"compress_level": 1},
+            )  # fmt: skip
 
     if form == "png":
         Once(figure)
@@ -99,14 +102,11 @@ def thermo_figure(
     """The picture of `plot_thermo`, of columns of a thermo table."""
     # Half a second, so not at the top; and no pyplot, so no display and no global state.
     from matplotlib.figure import Figure
-    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     time = columns["time_ps"]
     panels = panels_of(columns, n_atoms, counted_from)
     across = 2 if len(panels) <= 4 else 3
-    figure = Figure(
-        figsize=(4.5 * across, 6.0), dpi=120, layout=ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.08)
-    )
+    figure = Figure(figsize=(4.5 * across, 6.0), dpi=120)
     figure.suptitle(title, fontsize=12)
     axes = figure.subplots(2, across)
     for k, axis in enumerate(axes.flat):
@@ -139,7 +139,28 @@ def thermo_figure(
                         va="bottom",
                         transform=axis.get_xaxis_transform(),
                     )
+    _lay_out(figure, across, bool(marks))
     return figure
+
+
+_DIGIT, _LABEL, _GAP = 0.09, 0.4, 0.2
+"""Inches: width of a digit, height of a label with its pads, and distance between panels."""
+
+
+def _lay_out(figure: "Figure", across: int, marked: bool) -> None:
+    """Leave room for numbers and labels: layout engines of Matplotlib draw all texts to know how much."""
+    formats = [(axis.yaxis.get_major_formatter(), axis.yaxis.get_majorticklocs()) for axis in figure.axes]
+    left = _LABEL + _DIGIT * max(len(text) for form, at in formats for text in form.format_ticks(at))
+    below, above = _LABEL + _GAP, _LABEL + (0.45 if marked else 0.05)
+    width, height = figure.get_size_inches()
+    wide, high = width / across - left - _GAP, (height - 2 * below - _GAP - above) / 2
+    figure.subplots_adjust(
+        left=left / width, right=1.0 - _GAP / width, wspace=(left + _GAP) / wide,
+        bottom=below / height, top=1.0 - above / height, hspace=(below + _GAP) / high,
+    )  # fmt: skip
+    for axis in figure.axes:
+        axis.xaxis.set_label_coords(0.5, -0.8 * _LABEL / high)
+        axis.yaxis.set_label_coords(-(left - _GAP) / wide, 0.5)
 
 
 def panels_of(
