@@ -9,8 +9,8 @@ times with the cache that this has left (`warm`), then with `TAICHIMD_WARM_START
 `--no-traced`). CPU seconds are user and system time of the process and its children. `same` says whether
 all runs of a case wrote the same table and trajectory. Phases, from run.json: `start_s` until the first
 report, of which kernels take `compile_s`, then steps, output, and the end with the picture; `exit_s` is what
-the process takes beyond. Python keeps the bytecode of modules, as an installer does, and modules are loaded
-once before the first case.
+the process takes beyond. `commands` compute nothing: seconds of the clock and of processors, fastest of five.
+Python keeps the bytecode of modules, as an installer does, and modules are loaded once before the first case.
 """
 
 import filecmp
@@ -80,6 +80,23 @@ def load_modules(environment: dict[str, str]) -> None:
     subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True)
 
 
+def commands() -> dict[str, dict[str, float]]:
+    """Seconds of commands that compute nothing, and of one that is wrong."""
+    found = {}
+    for line in ("--help", "potentials", "info", "run no-such.xyz --potential Si.sw --steps 5"):
+        times = []
+        for _ in range(5):
+            before, begin = os.times(), time.perf_counter()
+            subprocess.run(
+                [sys.executable, "-m", "taichimd", *line.split()], capture_output=True, check=False
+            )
+            wall, after = time.perf_counter() - begin, os.times()
+            cpu = after.children_user + after.children_system - before.children_user - before.children_system
+            times.append({"wall_s": wall, "cpu_s": cpu})
+        found[line] = min(times, key=lambda one: one["wall_s"])
+    return found
+
+
 def measure(
     case: str,
     runtime: str,
@@ -138,7 +155,8 @@ def main() -> None:
     parser.add_argument("--no-traced", action="store_true", help="leave out the run without records")
     parser.add_argument("--larger", type=int, help="atoms of a larger crystal that runs with the same cache")
     asked = parser.parse_args()
-    results, rows = [], []
+    results, rows, of_commands = [], [], commands()
+    print({line: f"{one['wall_s']:.2f} s" for line, one in of_commands.items()}, flush=True)
     for runtime in asked.runtimes:
         for case in asked.cases:
             with tempfile.TemporaryDirectory() as folder:
@@ -148,7 +166,8 @@ def main() -> None:
             one["load"] = os.getloadavg()[0]
             results.append(one)
             if asked.out:
-                common.write_json(asked.out, {"provenance": common.provenance(), "results": results})
+                report = {"provenance": common.provenance(), "commands": of_commands, "results": results}
+                common.write_json(asked.out, report)
             seconds = [
                 f"{one[name][key]:.1f}" if one[name] else "-"
                 for name in ("cold", "warm", "traced")
