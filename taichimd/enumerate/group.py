@@ -36,6 +36,11 @@ class TermGroup:
         return VALUES if self.terms.passes else 1
 
     @property
+    def values_of_triplet(self) -> int:
+        """Numbers that a triplet by tuple decomposition leaves."""
+        return 2 if self.terms.coordination else 1
+
+    @property
     def in_moments(self) -> bool:
         """Whether angle terms are sums over neighbours instead of loops over pairs of them."""
         return self.terms.angle is not None and not self.by_tuple.bodies
@@ -76,6 +81,8 @@ class TermGroup:
             kept |= {"body_table", "live"} | ({"moments"} if self.in_moments else {"partial", "reverse"})
         if terms.bond_order:
             kept |= {"zeta", "waiting"}
+        if terms.coordination and self.by_tuple.bodies:
+            kept |= {"zeta"}
         tuples = {"firsts", "tuples"} if self.by_tuple or self.pair_rows else set()
         if self.by_tuple:
             tuples |= {"values", "slopes"}

@@ -190,7 +190,9 @@ def tuple_lists_function(group: TermGroup, real: Any, term: Any, backend: str) -
                 control[overfull] = 1
         if due(g.near.width, control) == 1:
             triplets = triplets_end(g.n, t) - triplets_begin(g.n, t)
-            numbers_of_all = triplets + 2 * group.values_of_member * pairs_end(g.n, t)
+            numbers_of_all = group.values_of_triplet * triplets + 2 * group.values_of_member * pairs_end(
+                g.n, t
+            )
             if 2 * triplets > t.slopes.shape[0] or numbers_of_all > t.values.shape[0]:
                 control[overfull] = 1
         if ti.static(far):

@@ -32,8 +32,9 @@ class Tuples(Bundle):
     )  # fmt: skip
     values: Any = ArrayField(
         "term",
-        "2 pairs + triplets, or 6 pairs",
-        "of each member u'/r, eV/angstrom^2; of each triplet its energy, eV; or of members of passes three "
+        "2 pairs + 1 or 2 triplets, or 6 pairs",
+        "of each member u'/r, eV/angstrom^2; of each triplet its energy, eV, or dE/dZ, then all energies; or "
+        "of members of passes three "
         "numbers (`group.VALUES`), each number of all members after the other",
     )
     slopes: Any = ArrayField(

@@ -23,10 +23,12 @@ class TupleRoom:
         state: the system.
         present: whether there are any.
         of_member: numbers that a pair leaves with each of its members.
+        of_triplet: numbers that a triplet leaves.
     """
 
-    def __init__(self, state: State, present: bool, of_member: int = 1) -> None:
-        self._n, self._present, self._of_pair = state.n, present, 2 * of_member
+    def __init__(self, state: State, present: bool, of_member: int = 1, of_triplet: int = 1) -> None:
+        self._n, self._present = state.n, present
+        self._of_pair, self._of_triplet = 2 * of_member, of_triplet
         self._vec, self._term = ti.types.vector(3, state.term), state.term
         if present:
             self.firsts = ti.ndarray(ti.i32, firsts_size(state.n))
@@ -35,7 +37,7 @@ class TupleRoom:
     def _reserve(self, pairs: int, triplets: int, what: str) -> None:
         kinds = (
             (ti.i32, 5 * pairs + 2 * triplets),
-            (self._term, self._of_pair * pairs + triplets),
+            (self._term, self._of_pair * pairs + self._of_triplet * triplets),
             (self._vec, 2 * triplets),
         )
         size = self.bytes_for(pairs, triplets)
@@ -68,7 +70,7 @@ class TupleRoom:
     def bytes_for(self, pairs: int, triplets: int) -> int:
         """Memory for so many pairs and triplets."""
         size = 4 if self._term == ti.f32 else 8
-        return pairs * (20 + self._of_pair * size) + triplets * (8 + 7 * size)
+        return pairs * (20 + self._of_pair * size) + triplets * (8 + (6 + self._of_triplet) * size)
 
     def statistics(self) -> dict[str, Any]:
         """Sizes and memory, for reports."""

@@ -43,7 +43,7 @@ def choose(decomposition: str, groups: Sequence[Terms], all_pairs: bool, backend
 
 
 def has_tuples(terms: Terms) -> bool:
-    """Whether lists can be made of a group's pairs or triplets; energies of a coordination are of atoms."""
+    """Whether a group has pairs or triplets of which lists can be made."""
     return pairs_by_tuple(terms) or bodies_by_tuple(terms)
 
 
@@ -55,7 +55,7 @@ def pairs_by_tuple(terms: Terms) -> bool:
 
 def bodies_by_tuple(terms: Terms) -> bool:
     """Whether lists of triplets can be made."""
-    return terms.many_body and terms.coordination is None
+    return terms.many_body
 
 
 def warn_of_unchanged(decomposition: str, groups: Sequence[Bound]) -> None:

@@ -12,6 +12,7 @@ from taichimd.core.arguments import device_helper
 from taichimd.core.runtime import fills_device, ti
 from taichimd.enumerate.all_pairs import all_pairs_function
 from taichimd.enumerate.bond_order_registers import BLOCK
+from taichimd.enumerate.coordination_tuples import coordination_tuples
 from taichimd.enumerate.gather import gather_functions
 from taichimd.enumerate.group import GroupFunctions, TermGroup
 from taichimd.enumerate.moments import moment_functions
@@ -57,7 +58,9 @@ def force_functions(
     by_lanes = lanes > 1 and (separate or not many_body)
     shared = shared_pairs(of_pairs, real, term, lanes) if by_lanes and not by_tuple.pairs else None
     pair_list = pair_tuples(of_pairs, real, term, on_gpu) if by_tuple.pairs else None
-    triplet_list = triplet_tuples(of_bodies, real, term, body_layout(backend)) if by_tuple.bodies else None
+    around = coordination_tuples(of_bodies, term, body_layout(backend)) if terms.coordination else None
+    of_triplets = by_tuple.bodies and not terms.coordination
+    triplet_list = triplet_tuples(of_bodies, real, term, body_layout(backend)) if of_triplets else None
     list_tuples = tuple_lists_function(group, real, term, backend) if by_tuple else None
     visit_all = all_pairs_function(terms, real, term, backend) if group.all_pairs else None
     sums, store = pair_sums(real), store_function(thermostat, driven)
@@ -123,7 +126,9 @@ def force_functions(
                 pair_list.evaluate(
                     g.n, g.near.shift_bits, g.near, g.kept.pair_table, control, frozen, g.tuples
                 )
-        if ti.static(by_tuple.bodies):
+        if ti.static(by_tuple.bodies and bool(around)):
+            around(g, out.energy, control, frozen, want)
+        elif ti.static(by_tuple.bodies):
             triplet_list.partials(
                 g.n, g.near.width, g.near.shift_bits, g.near, g.kept, out.energy, control, frozen, g.tuples,
                 want

@@ -121,7 +121,7 @@ class Choice:
 
 
 def _near_list(state: State, group: TermGroup, bound: Bound, zeta: int) -> NearList:
-    room = TupleRoom(state, bool(group.by_tuple), group.values_of_member)
+    room = TupleRoom(state, bool(group.by_tuple), group.values_of_member, group.values_of_triplet)
     tuples: Any = PairRows(state, group.pages) if group.pair_rows else room
     if bound.room is not None:
         tuples = bound.room()

@@ -11,7 +11,7 @@ from edip_files import alloy, edip_file
 from ghost_atoms import ghosts
 from whole_path import assert_bits_of_pieces_and_batches, assert_steps_under_lammps
 
-from taichimd import LennardJones
+from taichimd import LennardJones, ManyBody, each_atom
 from taichimd.core.errors import TaichimdWarning
 from taichimd.forcefields.load import load_forcefield
 from taichimd.io.checkpoint import read_checkpoint
@@ -82,7 +82,6 @@ def test_precisions(edip):
 
 
 @pytest.mark.long
-@pytest.mark.filterwarnings("ignore:decomposition .tuple. does not change")
 def test_sums_and_both_decompositions(edip):
     atoms = alloy()
     parts = [Engine(atoms, one, backend="cpu").evaluate() for one in (edip, PAIRS)]
@@ -94,10 +93,32 @@ def test_sums_and_both_decompositions(edip):
                 np.testing.assert_allclose(getattr(found, what), expected, rtol=0, atol=1e-11, err_msg=what)
 
 
-def test_tuples_do_not_change_it_and_a_note_says_so(edip):
-    atoms = alloy(repeat=(1, 1, 1))
-    with pytest.warns(TaichimdWarning, match=r'decomposition "tuple" does not change SiC\.edip'):
-        engine = Engine(atoms, edip, backend="cpu", decomposition="tuple")
+@pytest.mark.long
+def test_tuple_decomposition_has_the_bits_of_particle_decomposition(edip, tmp_path):
+    """Two elements and one, also in a cell where atoms have images of themselves as neighbours."""
+    silicon = load_forcefield(str(edip_file(tmp_path, ("Si",))))
+    for forcefield, atoms in ((edip, alloy()), (edip, alloy(2, (1, 1, 1))), (silicon, alloy())):
+        if forcefield is silicon:
+            atoms.symbols[:] = "Si"
+        found = []
+        for decomposition in ("particle", "tuple"):
+            engine = Engine(atoms, forcefield, backend="cpu", decomposition=decomposition)
+            engine.advance(12, FS)
+            assert engine.decomposition == decomposition
+            now = engine.evaluate()
+            found.append([now.energy, now.energies, now.forces, now.virials, engine.velocities()])
+        assert all(np.array_equal(one, other) for one, other in zip(*found, strict=True))
+        assert engine.statistics()["triplets"] > len(atoms)
+
+
+def test_a_note_says_that_tuples_change_no_term_of_atoms_alone():
+    @each_atom("x")
+    def site(mine):
+        return 1.0, 1.0
+
+    alone = ManyBody("site", [site], arrays=("x",), params={})(cutoff=3.0)
+    with pytest.warns(TaichimdWarning, match='decomposition "tuple" does not change site'):
+        engine = Engine(alloy(repeat=(1, 1, 1)), alone, backend="cpu", decomposition="tuple")
     assert engine.decomposition == "particle"
 
 
