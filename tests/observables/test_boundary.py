@@ -204,16 +204,18 @@ def test_free_paths_and_kappa_of_a_length(tmp_path):
         paths_of(w, kappa, str(file))
 
 
+COMMAND = (
+    "kappa bar.extxyz --potential Ar.lj --temperature 40 --equilibrate 400fs --timestep 4 --every 2 "
+    "--backend cpu "
+)
+
+
 @pytest.mark.long
-def test_the_command_in_equilibrium_and_with_baths(call, tmp_path, monkeypatch):
+def test_the_command_in_equilibrium(call, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     BAR.write("bar.extxyz")
-    line = (
-        "kappa bar.extxyz --potential Ar.lj --temperature 40 --equilibrate 400fs --timestep 4 --every 2 "
-        "--backend cpu "
-    )
     code, out, err = call(
-        line + "--method interface --interface 15,46.8 --time 4ps --window 400fs --runs 2 --output i"
+        COMMAND + "--method interface --interface 15,46.8 --time 4ps --window 400fs --runs 2 --output i"
     )
     assert (code, err) == (0, "")
     assert "m² K/GW, mean of two interfaces" in " ".join(out.split())
@@ -222,18 +224,27 @@ def test_the_command_in_equilibrium_and_with_baths(call, tmp_path, monkeypatch):
     value = report["conductance_MW_per_m2K"]["value"]
     assert table["conductance_MW_per_m2K"][25:].mean() == pytest.approx(value, rel=1e-6)
     settings = KappaSettings(
-        **BETWEEN, equilibrate=400.0, timestep=4.0, every=2, time="4ps", window=400.0, runs=2, at_once=2
+        **BETWEEN, equilibrate=400.0, timestep=4.0, every=2, time="4ps", window=400.0, runs=2, at_once=1
     )
     again = thermal_conductivity(read("bar.extxyz"), "Ar.lj", settings)
     assert again.mean.value == value
+    code, out, err = call("report i --output page.html")
+    assert (code, err) == (0, "")
+    assert "conductance of an interface" in Path("page.html").read_text()
+
+
+@pytest.mark.exhaustive
+def test_the_command_with_baths(call, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    BAR.write("bar.extxyz")
     code, out, err = call(
-        line + "--method nemd --difference 30 --bath-length 10.6 --interface 21.2,53 --time 8ps --spectrum "
+        COMMAND
+        + "--method nemd --difference 30 --bath-length 10.6 --interface 21.2,53 --time 8ps --spectrum "
         "--spectrum-window 200fs --runs 1 --output n"
     )
     assert (code, err) == (0, "")
     assert "spectrum: 25 lags of" in out
     of = read_table(Path("n/spectrum_interfaces.csv"))
     assert sorted(set(of["place_A"])) == [21.2, 53.0]
-    code, out, err = call("report i n --output page.html")
+    code, out, err = call("report n --output page.html")
     assert (code, err) == (0, "")
-    assert "conductance of an interface" in Path("page.html").read_text()
