@@ -11,6 +11,7 @@ from taichimd.forcefields import library
 from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.eam import EAM, EAM_OF_ONE_ELEMENT, JUMP
 from taichimd.forcefields.formats.potfit import PotfitFile, read_potfit
+from taichimd.forcefields.formats.potfit_functions import Analytic
 from taichimd.forcefields.pair_forms import tabulated
 from taichimd.forcefields.table import Row
 from taichimd.forcefields.tabulated import SMALL, Tabulated
@@ -22,7 +23,7 @@ FINE = 4_000
 
 
 def PotfitPotential(file: str | Path) -> ForceField:  # noqa: N802 - reads as the force field it makes
-    """A force field of a file of potfit: pairs or embedded atoms, formats 3 and 4."""
+    """A force field of a file of potfit: pairs (formats 0, 3 and 4) or embedded atoms (3 and 4)."""
     parsed = read_potfit(library.find(file))
     made = _embedded(parsed) if parsed.embedding else tabulated(table=_pairs(parsed), truncation="truncated")
     return made.of_file(parsed, _remarks(parsed))
@@ -74,7 +75,7 @@ def _remarks(of: PotfitFile) -> list[str]:
     """Where tables begin, and jumps at their ends."""
     begin, phi = max(of.phi.items(), key=lambda one: float(one[1].x[0]))
     found = []
-    if phi.x[0] > 0.0:
+    if phi.x[0] > 0.0 and not isinstance(phi, Analytic):
         found.append(
             f"the table of {'-'.join(begin)} begins at {phi.x[0]:g} angstrom; below this distance its first "
             "cubic continues"

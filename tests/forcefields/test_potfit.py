@@ -1,5 +1,7 @@
 """Files of potfit: by hand with the splines of SciPy, against LAMMPS through tables, mistakes."""
 
+import math
+
 import numpy as np
 import pytest
 from ase import Atoms
@@ -159,6 +161,123 @@ def test_points_on_a_grid_are_kept_and_others_are_close(tmp_path):
         assert np.abs(curve(at)[0] - spline(at)).max() < (1e-14 if exact else 1e-9)
 
 
+def smooth(r, cutoff, h):
+    x4 = ((r - cutoff) / h) ** 4
+    return x4 / (1.0 + x4)
+
+
+FORMULAS = {
+    "const": ((0.2,), lambda r: 0.2),
+    "lj": ((0.1, 2.3), lambda r: 0.4 * (2.3**12 / r**12 - 2.3**6 / r**6)),
+    "morse": (
+        (0.3, 1.4, 2.9),
+        lambda r: 0.3 * (math.exp(-2.8 * (r - 2.9)) - 2.0 * math.exp(-1.4 * (r - 2.9))),
+    ),
+    "buck": ((900.0, 0.4, 3e4), lambda r: 900.0 * math.exp(-r / 0.4) - 3e4 * 0.4**6 / r**6),
+    "power": ((0.2, 1.7), lambda r: 0.2 * r**1.7),
+    "power_decay": ((2.0, 5.5), lambda r: 2.0 / r**5.5),
+    "softshell": ((1.9, 7.5), lambda r: 1.9**7.5 / r**7.5),
+    "exp_decay": ((40.0, 2.0), lambda r: 40.0 * math.exp(-2.0 * r)),
+    "mexp_decay": ((0.4, 2.0, 2.5), lambda r: 0.4 * math.exp(-2.0 * (r - 2.5))),
+    "exp_plus": ((40.0, 2.0, -0.01), lambda r: 40.0 * math.exp(-2.0 * r) - 0.01),
+    "harmonic": ((0.5, 2.6), lambda r: 0.5 * (r - 2.6) ** 2),
+    "eopp": (
+        (15.0, 6.2, -1.3, 3.1, 4.1, 2.2),
+        lambda r: 15.0 / r**6.2 - 1.3 / r**3.1 * math.cos(4.1 * r + 2.2),
+    ),
+    "eopp_exp": (
+        (40.0, 2.0, -1.3, 3.1, 4.1, 2.2),
+        lambda r: 40.0 * math.exp(-2.0 * r) - 1.3 / r**3.1 * math.cos(4.1 * r + 2.2),
+    ),
+    "meopp": (
+        (15.0, 6.2, -1.3, 3.1, 4.1, 2.2, 0.3),
+        lambda r: 15.0 / (r - 0.3) ** 6.2 - 1.3 / r**3.1 * math.cos(4.1 * r + 2.2),
+    ),
+}
+"""Parameters and the function, written by hand from the wiki."""
+
+
+def analytic(folder, elements, parts, shared=()):
+    """A file of format 0; `parts`: name of the function, cutoff, parameters."""
+    text = [f"#F 0 {len(parts)}", "#T PAIR", f"#C {' '.join(elements)}", "#I" + " 0" * len(parts), "#E", ""]
+    text += [f"global {len(shared)}", *shared] if shared else []
+    for name, cutoff, parameters in parts:
+        text += [f"type {name}", f"cutoff {cutoff}", "# rmin 2.0"]
+        text += [one if isinstance(one, str) else f"p{k} {one!r} -1 99" for k, one in enumerate(parameters)]
+    (folder / "x.pot").write_text("\n".join(text) + "\n")
+    return str(folder / "x.pot")
+
+
+@pytest.mark.parametrize("width", [None, 0.7])
+def test_analytic_functions_are_those_of_the_wiki(width, tmp_path):
+    """Energies of dimers, which are differentiated by hand; a width of 1 if the file has none."""
+    elements = ("Cu", "Ni", "Al", "Fe", "Mg")
+    names = [*FORMULAS, "lj"]
+    parts = [
+        (name + "_sc" * bool(width), 6.0, (*FORMULAS[name][0], *([width] * bool(width) if k < 14 else [])))
+        for k, name in enumerate(names)
+    ]
+    forcefield = load_forcefield(analytic(tmp_path, elements, parts))
+    pairs = [(a, b) for k, a in enumerate(elements) for b in elements[k:]]
+    for k, (pair, name) in enumerate(zip(pairs, names, strict=True)):
+
+        def u(r, name=name, h=width if k < 14 else 1.0):
+            return FORMULAS[name][1](r) * (smooth(r, 6.0, h) if width else 1.0)
+
+        for r in (2.2, 3.1, 5.6):
+            found = Engine(Atoms(pair, [(0, 0, 0), (r, 0, 0)]), forcefield)
+            assert found.thermo().potential == pytest.approx(u(r), rel=1e-10, abs=1e-13), name
+            slope = (u(r - 2e-3) - 8 * u(r - 1e-3) + 8 * u(r + 1e-3) - u(r + 2e-3)) / 12e-3
+            assert found.forces()[0, 0] == pytest.approx(slope, rel=1e-8, abs=1e-9), name
+
+
+@pytest.mark.lammps
+@pytest.mark.parametrize("name", ["lj", "morse", "buck"])
+def test_analytic_functions_against_lammps(name, tmp_path):
+    p = FORMULAS[name][0]
+    style, numbers = f"{name} 5.0", p
+    if name == "lj":
+        style = "lj/cut 5.0"
+    elif name == "buck":
+        numbers = (p[0], p[1], p[2] * p[1] ** 6)
+    shared = ("first " + repr(p[0]) + " 0 1",)
+    forcefield = load_forcefield(analytic(tmp_path, ("Cu",), [(name, 5.0, ("first!", *p[1:]))], shared))
+    for atoms in structures(("Cu",)):
+        theirs = lammps_evaluate(atoms, style, [f"* * {' '.join(f'{x:.17g}' for x in numbers)}"])
+        found = Engine(atoms, forcefield)
+        assert found.thermo().potential == pytest.approx(theirs.energy, rel=1e-10, abs=1e-12)
+        np.testing.assert_allclose(found.forces(), theirs.forces, rtol=0, atol=1e-8)
+
+
+ANALYTIC_MISTAKES = {
+    "an unknown function": ([("csw", 5.0, (1.0,))], "line 7: the function 'csw' of phi of Cu-Cu is not read"),
+    "a parameter is missing": (
+        [("lj", 5.0, (1.0,))],
+        "line 7: lj of phi of Cu-Cu has 1 parameter, expected 2",
+    ),
+    "a parameter too many": ([("lj", 5.0, (1.0, 2.0, 3.0))], "line 12: 'p2' after the last parameter"),
+    "no global parameter": (
+        [("lj", 5.0, ("e!", 2.0))],
+        "line 10: 'e!' is no global parameter, expected one of none",
+    ),
+    "no value": ([("lj", 5.0, ("e", 2.0))], "line 10: 'e' has no value"),
+    "NaN": ([("lj", 5.0, ("e nan", 2.0))], "line 10: field 'e' is 'nan'"),
+    "no cutoff": ([("lj", 0.0, (1.0, 2.0))], "the cutoff of phi of Cu-Cu is 0, expected > 0"),
+    "a chemical potential": (
+        [("lj\ncp_Cu 1", 5.0, (1.0, 2.0))],
+        "line 8 begins with 'cp_Cu', expected `cutoff`",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ANALYTIC_MISTAKES)
+def test_mistakes_of_analytic_files_are_one_line(name, tmp_path):
+    parts, expected = ANALYTIC_MISTAKES[name]
+    with pytest.raises(ParameterFileError, match=expected) as caught:
+        load_forcefield(analytic(tmp_path, ("Cu",), parts))
+    assert "\n" not in str(caught.value)
+
+
 def lines_of(fmt=3, kind="EAM", gradients=True):
     return text_of(("Cu",), kind, fmt, functions(("Cu",), kind, fmt, gradients)).split("\n")
 
@@ -169,7 +288,8 @@ def replaced(lines, at, text):
 
 WITH = lines_of()
 MISTAKES = {
-    "analytic": (replaced(WITH, 0, "#F 0 3"), "format 0 of potfit is not read, expected 3 or 4"),
+    "of KIM": (replaced(WITH, 0, "#F 5 3"), "format 5 of potfit is not read, expected 0 .functions., 3 or 4"),
+    "analytic EAM": (replaced(WITH, 0, "#F 0 3"), "analytic EAM functions of potfit are not read"),
     "another type": (replaced(WITH, 1, "#T ADP"), "type 'ADP' are not read, expected PAIR or EAM"),
     "no elements": (replaced(WITH, 2, None), "expected a line #C with each element once"),
     "no element": (replaced(WITH, 2, "#C cu"), "line 3: .*'cu'"),

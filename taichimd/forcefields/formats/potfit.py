@@ -1,4 +1,4 @@
-"""potfit's own files of tabulated pair and EAM potentials, formats 3 and 4.
+"""potfit's own files: tabulated pair and EAM potentials, formats 3 and 4, and analytic pairs, format 0.
 
     #F 3 3                  (the format, and the number of functions)
     #T EAM                  (or PAIR)
@@ -31,6 +31,7 @@ import numpy as np
 from taichimd.core.errors import ParameterFileError
 from taichimd.core.printable import counted
 from taichimd.forcefields.formats.header import Header, parse_header
+from taichimd.forcefields.formats.potfit_functions import Analytic, read_functions
 from taichimd.forcefields.formats.text import (
     Word,
     check_element,
@@ -57,7 +58,7 @@ class PotfitFile:
     path: Path  # where it was read from
     header: Header  # what it says about itself
     elements: tuple[str, ...]  # in the order of the file
-    phi: dict[tuple[str, str], "CubicSpline"]  # by pair of elements, in the order of the file
+    phi: dict[tuple[str, str], "CubicSpline | Analytic"]  # by pair of elements, in the order of the file
     density: dict[str, "CubicSpline"]  # what an atom of an element makes; empty in a file of pairs
     embedding: dict[str, "CubicSpline"]  # F by element; empty in a file of pairs
 
@@ -81,10 +82,9 @@ def read_potfit(path: Path) -> PotfitFile:
     lines = read_lines(path)
     head, end = _head(lines, path)
     fmt, count = (int(one) for one in head["F"][:2])
-    if fmt not in (3, 4):
+    if fmt not in (0, 3, 4):
         raise ParameterFileError(
-            f"{path}: format {fmt} of potfit is not read, expected 3 or 4 (tables); analytic functions are "
-            "forms of a .pair or .lj file"
+            f"{path}: format {fmt} of potfit is not read, expected 0 (functions), 3 or 4 (tables)"
         )
     elements = _elements(head, lines, path)
     pairs = list(combinations_with_replacement(elements, 2))
@@ -102,6 +102,14 @@ def read_potfit(path: Path) -> PotfitFile:
     of_distance = [f"phi of {a}-{b}" for a, b in pairs] + [f"f of {a}" for a in elements] * (kind == "EAM")
     names = of_distance + [f"F of {a}" for a in elements] * (kind == "EAM")
     body = word_lines([""] * end + lines[end:])
+    if fmt == 0:
+        if kind == "EAM":
+            raise ParameterFileError(
+                f"{path}: analytic EAM functions of potfit are not read, expected pairs, or tables of EAM as "
+                "potfit writes them in formats 3 and 4"
+            )
+        of_pairs = dict(zip(pairs, read_functions(list(body), names, path), strict=True))
+        return PotfitFile(path, parse_header(lines, path), elements, of_pairs, {}, {})
     heads = [
         _row(body, ("first point", "last point", "points")[2 * (fmt == 4) :], name, path) for name in names
     ]
