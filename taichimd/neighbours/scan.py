@@ -20,14 +20,11 @@ def scan_size(n: int) -> int:
 @ti.func
 def _piece(b, n, begin, values: ti.template(), sums: ti.template()):  # type: ignore[valid-type]
     """Running sums of piece b of the n numbers from `begin` on, stored in `sums`; returns the total."""
-    first, last = begin + b * BLOCK, begin + n - 1
-    # All are read before any is written: on a GPU they come together, and not one after the other.
-    read = [values[ti.min(first + k, last)] for k in ti.static(range(BLOCK))]
-    total = 0
-    for k in ti.static(range(BLOCK)):
-        if first + k <= last:
-            sums[first + k] = total
-            total += read[k]
+    first, total = begin + b * BLOCK, 0
+    for k in range(first, ti.min(first + BLOCK, begin + n)):
+        value = values[k]
+        sums[k] = total
+        total += value
     return total
 
 
