@@ -1,19 +1,23 @@
 """ForceField: tuple functions with parameter values, and its binding to the species of a structure."""
 
+import hashlib
+import json
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from taichimd.core.cuda_driver import devices
 from taichimd.core.errors import PropertyError, SettingsError, TaichimdWarning
 from taichimd.forcefields.bound import BODIES, Bound, bound
 from taichimd.forcefields.contribution import ALL_PAIRS, Contribution
-from taichimd.forcefields.fingerprint import fingerprint_of
 from taichimd.forcefields.term import PAIR, PASSES, QUEUED, Source, Term, about
 from taichimd.neighbours.control import MAX_GROUPS
+
+if TYPE_CHECKING:
+    from taichimd.forcefields.term import Term
 
 DAY = 86400.0
 _SHOWN = 3
@@ -359,3 +363,25 @@ def _complete_each_other(group: list[Contribution], other: Contribution) -> bool
     """Whether a pair term alone meets a three-body term alone."""
     kinds = [term.kind for one in (*group, other) for term in one.terms]
     return len(group) == 1 and len(kinds) == 2 and kinds.count(PAIR) == 1 and not {PASSES, QUEUED} & {*kinds}
+
+
+MARK = "v2:"
+"""Begins a fingerprint, and says how it is made."""
+
+
+def fingerprint_of(terms: Sequence["Term"], species: Sequence[str]) -> str:
+    """`MARK` and a SHA-256 of a sum of terms on these species, in any order of the sum.
+
+    It covers the bound parameters with all bits, how pair terms end, and the code of every function that is
+    reached. Values that shifting makes are not in it: a device may round their last digit otherwise.
+    """
+    computed = {
+        "species": list(species),
+        "terms": _sorted(term.computed(species) for term in terms),
+    }
+    return MARK + hashlib.sha256(json.dumps(computed, sort_keys=True).encode()).hexdigest()
+
+
+def _sorted(terms: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """By kind, and terms of one kind in an order of their own."""
+    return sorted(terms, key=lambda term: (term["kind"], json.dumps(term, sort_keys=True)))

@@ -5,6 +5,7 @@ UNITS the units. Atoms are sorted by their ids. https://docs.lammps.org/dump.htm
 """
 
 import gzip
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+from ase import Atoms
 from numpy.typing import NDArray
 
 from taichimd.core.arrays import Array
@@ -267,3 +269,37 @@ def _box(words: list[str], bounds: Array) -> tuple[Array, Array, NDArray[np.bool
     high -= [max(0.0, xy) + max(0.0, xz), max(0.0, yz), 0.0]
     lx, ly, lz = high - low
     return np.array([[lx, 0.0, 0.0], [xy, ly, 0.0], [xz, yz, lz]]), low, pbc
+
+
+def read_dump_frame(path: Path, frame: int | None, units: str | None) -> tuple[Atoms, list[str]]:
+    """A frame, None: the last, and remarks; unfolded where the dump says how, velocities if there are any."""
+    dump, count = Dump(path, units), 0
+    wanted = -1 if frame is None else frame
+    kept: deque[DumpFrame] = deque(maxlen=max(1, -wanted))
+    for one in dump.frames():
+        if wanted < 0 or count == wanted:
+            kept.append(one)
+        count += 1
+    if not -count <= wanted < count:
+        raise StructureError(
+            f"trajectory {path} has {count} frames; from_frame = {frame}: expected {-count} to {count - 1}"
+        )
+    found, notes = kept[0], list(dump.notes)
+    if frame is None and count > 1:
+        notes.append(
+            f"{path.name} has {count:,} frames; the last is used (--from-frame selects a different one)"
+        )
+    if found.masses is None and any(kind.isdigit() for kind in found.kinds.tolist()):
+        types = ", ".join(sorted(set(found.kinds.tolist()))[:5])
+        raise StructureError(
+            f"structure file {path} has atom types ({types}) and no elements; write it with a column "
+            "element: "
+            "dump ID all custom N FILE id element x y z, dump_modify ID element Si O, one for each type"
+        )
+    symbols, masses = identified(found, None, path)
+    atoms = Atoms(
+        symbols.tolist(), positions=found.positions, cell=found.cell, pbc=found.pbc, masses=masses.tolist()
+    )
+    if found.velocities is not None:
+        atoms.set_velocities(found.velocities)
+    return atoms, notes

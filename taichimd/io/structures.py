@@ -16,9 +16,9 @@ from ase.formula import Formula
 from taichimd.core.arrays import Array
 from taichimd.core.errors import OutputError, SettingsError, StructureError, TaichimdError
 from taichimd.io.cif import cif_structures, is_cif, read_cif
-from taichimd.io.dump_structure import is_dump, read_dump_frame
 from taichimd.io.elements import isotopes_told
 from taichimd.io.lammps_data import is_lammps_data, read_lammps_data
+from taichimd.io.lammps_dump import is_dump, read_dump_frame
 from taichimd.io.netcdf_trajectory import is_netcdf, netcdf_frames
 from taichimd.io.other_formats import format_of, read_other
 from taichimd.io.pdb import is_pdb, pdb_models, read_pdb

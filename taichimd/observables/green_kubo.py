@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from taichimd.core.arrays import Array
-from taichimd.core.units import KB, PS
+from taichimd.core.units import FS, KB, PS
 from taichimd.estimators.green_kubo import GreenKubo, growing
 from taichimd.estimators.series import Mean
+from taichimd.estimators.transport import green_kubo_conductivity, green_kubo_viscosity
 from taichimd.io.analysis_files import curves
 from taichimd.observables.numbers import OK, Finding, band, finding, joined, never_negative, plus_minus
 from taichimd.observables.observable import Result, RunObservable
@@ -16,6 +17,8 @@ from taichimd.system.velocities import degrees_of_freedom
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from taichimd.forcefields.base import ForceField
 
 NOT_CONVERGED = "not converged"
 """Status of an integral that still changes at the end of its window."""
@@ -100,3 +103,48 @@ def growth_notes(found: GreenKubo, quantity: str, option: str) -> list[str]:
         f"{quantity}: the running integral still changes at the end of the window: take a longer {option}, "
         f"longer or more runs; see {quantity}.png"
     ]
+
+
+class Heat(GreenKuboObservable):
+    """Heat current, and the thermal conductivity by Green-Kubo."""
+
+    name, tables, picture = "heat", ("heat_current", "kappa"), "kappa"
+    sums = "heat"
+
+    @classmethod
+    def check_forcefield(cls, forcefield: "ForceField") -> None:
+        """Raise a PropertyError if its heat current is not known."""
+        forcefield.check_heat_current()
+
+    def result(self) -> Result:
+        """Result of the run, with errors from the autocorrelation."""
+        run, rows = self.run, self.series.rows()
+        names = [f"{part}_{axis}_eVA_per_fs" for part in ("potential", "kinetic") for axis in "xyz"]
+        found = green_kubo_conductivity(
+            rows[:, :3] + rows[:, 3:6], run.dt, float(np.mean(run.volumes)), self.temperature(rows),
+            run.window, run.plateau,
+        )  # fmt: skip
+        columns = dict(zip(names, rows.T[:6] * FS, strict=True))
+        return self.of_series(columns, found, ("x", "y", "z"), "W/(m K)")
+
+
+class Viscosity(GreenKuboObservable):
+    """Stress, and the shear viscosity by Green-Kubo."""
+
+    name, tables, picture = "viscosity", ("stress", "viscosity"), "viscosity"
+    sums = "stress"
+
+    @classmethod
+    def check_forcefield(cls, forcefield: "ForceField") -> None:
+        """Raise a PropertyError if it gives no stress."""
+        forcefield.check_virial("the viscosity")
+
+    def result(self) -> Result:
+        """Result of the run, with errors from the autocorrelation."""
+        run, rows, volumes = self.run, self.series.rows(), np.array(self.run.volumes)
+        stress = -rows[:, :6] / volumes[:, None]
+        found = green_kubo_viscosity(
+            stress, run.dt, float(volumes.mean()), self.temperature(rows), run.window, run.plateau,
+        )  # fmt: skip
+        names = [f"{component}_eV_per_A3" for component in ("xx", "yy", "zz", "yz", "xz", "xy")]
+        return self.of_series(dict(zip(names, stress.T, strict=True)), found, ("xy", "xz", "yz"), "Pa s")

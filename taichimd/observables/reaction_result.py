@@ -7,13 +7,19 @@ from pathlib import Path
 import numpy as np
 
 from taichimd.estimators.bond_history import BondHistory
-from taichimd.estimators.reaction_network import network, shown_part
-from taichimd.estimators.reaction_rates import Lifetime, Rate, lifetimes, population, rates
+from taichimd.estimators.reaction_rates import (
+    Lifetime,
+    Rate,
+    lifetimes,
+    network,
+    population,
+    rates,
+    shown_part,
+)
 from taichimd.estimators.reactions import Reactions, find_reactions
 from taichimd.estimators.series import Mean
 from taichimd.io.analysis_files import curves, draw, write_table
-from taichimd.io.reaction_files import write_events, write_lifetimes, write_rates
-from taichimd.io.reaction_picture import draw_network
+from taichimd.io.reaction_files import draw_network, write_events, write_lifetimes, write_rates
 from taichimd.observables.numbers import finding, plus_minus
 from taichimd.observables.observable import Result, Rows, Values
 

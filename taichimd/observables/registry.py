@@ -4,7 +4,7 @@ from taichimd.observables.angles import Angles
 from taichimd.observables.bonds import Bonds
 from taichimd.observables.dipole import Dipole, Ir
 from taichimd.observables.flow import Flow
-from taichimd.observables.heat import Heat
+from taichimd.observables.green_kubo import Heat, Viscosity
 from taichimd.observables.interface import Interface
 from taichimd.observables.msd import Msd
 from taichimd.observables.observable import RunObservable, TrajectoryObservable
@@ -14,7 +14,6 @@ from taichimd.observables.reactions import ReactionEvents
 from taichimd.observables.species import Species
 from taichimd.observables.spectrum import Spectrum
 from taichimd.observables.vacf import Vacf
-from taichimd.observables.viscosity import Viscosity
 
 _OF_RUNS = (
     Rdf, Msd, Vacf, Heat, Viscosity, Species, Bonds, ReactionEvents, Dipole, Ir, Flow, Profile, Spectrum,

@@ -21,8 +21,7 @@ from taichimd.parallel.held import Held, Whole
 from taichimd.parallel.kernels import Farthest
 from taichimd.parallel.partition import Slabs
 from taichimd.parallel.phases import Phases
-from taichimd.parallel.together import in_all
-from taichimd.parallel.totals import totals_of
+from taichimd.parallel.together import in_all, totals_of
 from taichimd.parallel.transport import transport_of
 from taichimd.parallel.words import HOLDS, NEEDS_CHOICE
 from taichimd.program import explosion

@@ -11,7 +11,7 @@ from taichimd.app.checkpoint_keeper import CheckpointKeeper
 from taichimd.app.job import same_path
 from taichimd.app.loop import RunResult, Watched
 from taichimd.app.output_folder import OutputFolder
-from taichimd.app.outputs import RunFiles, dropped_from
+from taichimd.app.outputs import GrowingFile, RunFiles, TrajectoryFile, dropped_from
 from taichimd.app.restart import changes_of_machine
 from taichimd.app.saving import state_of
 from taichimd.app.simulated_system import SimulatedSystem
@@ -19,12 +19,13 @@ from taichimd.app.simulation import Simulation
 from taichimd.app.supervised import Supervised
 from taichimd.core.errors import CheckpointError, OutputError, TaichimdWarning
 from taichimd.io.checkpoint import Checkpoint
+from taichimd.io.files import AppendedFile
 from taichimd.io.potential import differences
 from taichimd.io.report import circumstances, read_report, segments, write_report
+from taichimd.io.thermo import offset_of_row
 from taichimd.program.results import require_finite
 from taichimd.sampling.averages import conditions_since, production_of, rhythm
 from taichimd.sampling.chain import MonteCarlo
-from taichimd.sampling.files import SweepFrames, SweepTable
 from taichimd.sampling.prepare import ChainJob, MCJob
 from taichimd.settings.types import each
 from taichimd.system.constraints import check_fixed, fixed_atoms
@@ -207,3 +208,31 @@ def _chain_of(own: ChainJob, forcefield: Any) -> MonteCarlo:
             decomposition=settings.decomposition,
             fixed=check_fixed(fixed_atoms(own.atoms, "Monte Carlo"), len(own.atoms)),
         )
+
+
+COLUMNS = {
+    "sweep": "step", "potential_eV": "potential", "pressure_GPa": "pressure", "volume_A3": "volume",
+    "acceptance": "acceptance", "volume_acceptance": "volume_acceptance", "move_A": "move",
+}  # fmt: skip
+"""Columns of thermo.csv, with the attributes of `Sampled` that they hold."""
+
+
+class SweepTable(GrowingFile):
+    """Writes a row per report: thermo.csv of `taichimd mc`; `drop_from`: a sweep, from which rows go."""
+
+    def _make(self, simulation: SimulatedSystem) -> AppendedFile:
+        since = self._drop_from
+        keep = None if since is None else lambda: offset_of_row(self.path, since)
+        return AppendedFile(self.path, keep, ",".join(COLUMNS) + "\n")
+
+    def _write(self, simulation: SimulatedSystem, thermo: Any) -> None:
+        first, *values = (getattr(thermo, name) for name in COLUMNS.values())
+        fields = ["" if value is None else repr(float(value)) for value in values]
+        self._writer.append(",".join([str(first), *fields]) + "\n")
+
+
+class SweepFrames(TrajectoryFile):
+    """Writes a frame per report, without time or momenta: a Markov chain has none."""
+
+    def _write(self, simulation: SimulatedSystem, thermo: Any) -> None:
+        self._put(simulation, thermo, None)

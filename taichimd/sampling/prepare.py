@@ -11,11 +11,12 @@ from taichimd.app.job import load_with_remarks
 from taichimd.app.trust import check_trusted
 from taichimd.core.errors import CheckpointError, SettingsError
 from taichimd.core.seeds import derived_seed
+from taichimd.forcefields.base import ForceField
 from taichimd.io.checkpoint import Checkpoint, check_same_system, read_checkpoint
 from taichimd.io.files import lies_in
 from taichimd.io.structures import read_noted, unused_charges
-from taichimd.sampling.defaults import completed
-from taichimd.sampling.kinds import SINGLE
+from taichimd.sampling.best_moves import best_moves
+from taichimd.sampling.kinds import ALL, SINGLE, first_move
 from taichimd.sampling.settings import MCSettings
 from taichimd.settings.declared import settings_of
 from taichimd.settings.types import absolute, of_each
@@ -181,3 +182,37 @@ def _read_chain(path: str) -> Checkpoint:
     except SettingsError as error:
         raise CheckpointError(f"checkpoint {path} is damaged or its version differs: {error}") from None
     return replace(checkpoint, settings={name: settings[name] for name in checkpoint.settings})
+
+
+ROWS = 200
+"""Rows of the table that a run has at least, if it has as many sweeps."""
+MAX_SWEEPS = {SINGLE: 10, ALL: 100}
+"""Sweeps between rows, at most: moves of all atoms need more sweeps to an independent configuration."""
+FRAMES_EVERY = 100
+
+
+def completed(settings: MCSettings, forcefield: ForceField, atoms: Atoms) -> tuple[MCSettings, list[str]]:
+    """Settings of a new chain in which nothing is left open, and what to tell the user about it."""
+    pressure = settings.pressure if settings.moves_volume else None
+    moves, why_not_single = best_moves(forcefield, atoms, pressure)
+    notes = []
+    if settings.moves is None and why_not_single:
+        notes.append(f"moves of all atoms together: {why_not_single}")
+    moves = settings.moves or moves
+    sweeps, equilibration = settings.sweeps or 0, settings.equilibration
+    if equilibration is None:
+        equilibration = max(1, sweeps // 4)
+        notes.append(
+            f"equilibration: {equilibration:,} sweeps, a quarter of --sweeps (--equilibration SWEEPS sets it)"
+        )
+    elif equilibration == 0:
+        notes.append("no equilibration: step sizes are not tuned (--equilibration SWEEPS tunes them)")
+    every = settings.every or min(max(1, sweeps // ROWS), MAX_SWEEPS[moves])
+    return replace(
+        settings,
+        moves=moves,
+        move=settings.move or first_move(moves, len(atoms)),
+        equilibration=equilibration,
+        every=every,
+        frames_every=settings.frames_every or settings.every or FRAMES_EVERY,
+    ), notes

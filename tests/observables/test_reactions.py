@@ -14,8 +14,14 @@ from bond_files import SPECIES, lammps_text
 from taichimd.core.errors import AnalysisError, StructureError
 from taichimd.estimators.bond_history import BondHistory, BondRule
 from taichimd.estimators.molecules import count_formulas, molecules
-from taichimd.estimators.reaction_network import network, shown_part
-from taichimd.estimators.reaction_rates import lifetimes, poisson_range, population, rates
+from taichimd.estimators.reaction_rates import (
+    lifetimes,
+    network,
+    poisson_range,
+    population,
+    rates,
+    shown_part,
+)
 from taichimd.estimators.reactions import find_reactions
 from taichimd.io import reaction_files
 from taichimd.io.lammps_bonds import BondReader, bond_file_kind, read_species

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import stdtrit
 
-from taichimd.estimators.student import quantile_975
+from taichimd.estimators.series import quantile_975
 
 
 @pytest.mark.parametrize("degrees", [0.3, 1.0, 1.7, 2.0, 9.0, 47.3, 299.9, 300.0, 3000.0, 1e9])
