@@ -10,21 +10,6 @@ from taichimd.core.markup import Html, element
 from taichimd.report.part import Chart, Series
 from taichimd.report.view import data_script
 
-STYLE = """
-.charts {
-  display: grid; gap: .5rem 1rem; grid-template-columns: repeat(auto-fit, minmax(min(24rem, 100%), 1fr));
-}
-.chart svg { width: 100%; touch-action: pan-y; user-select: none; cursor: crosshair; }
-.chart svg text { font: 12.5px system-ui, sans-serif; fill: currentColor; }
-.chart .grid { stroke: var(--line); stroke-width: .6; }
-.chart .mark { stroke: var(--none); stroke-dasharray: 2 3; }
-.chart .line { fill: none; stroke-width: 1.3; }
-.chart .chosen { fill: var(--none); opacity: .25; }
-.chart .cursor { stroke: var(--none); stroke-width: .7; }
-.chart .entry { cursor: pointer; }
-.chart .off { opacity: .35; }
-.chart output { font-size: .8rem; color: var(--none); display: block; min-height: 1.3em; }
-"""
 COLOURS = ("#1f6fb4", "#c8402f", "#3a8f4d", "#8a5ea8", "#c98a1b", "#2a9d9d", "#a0522d", "#5b6b7a")
 """Colours of the lines of a chart, in turn."""
 _STRETCHES = 500

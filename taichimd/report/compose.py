@@ -7,11 +7,11 @@ from typing import Any
 from taichimd import __version__
 from taichimd.core.errors import CheckpointError, StructureError
 from taichimd.core.markup import Html, code, element, facts, paragraph, picture, section, table
-from taichimd.report import chart, view
+from taichimd.report import view
 from taichimd.report.chart import charts, side_by_side
 from taichimd.report.citations import bibtex
 from taichimd.report.frames import Shown, shown_frames
-from taichimd.report.page import document
+from taichimd.report.page import content_of, document
 from taichimd.report.part import Part
 from taichimd.settings.run import SETTINGS
 
@@ -27,7 +27,7 @@ def report_page(parts: Sequence[Part]) -> str:
     if parts[0].kind == "sweep":
         title = f"Sweep of {parts[0].title}"
     views = _Views()
-    body: list[Any] = [element("style", Html(view.STYLE + chart.STYLE))]
+    body: list[Any] = [element("style", Html(content_of("view.css") + content_of("chart.css")))]
     body.append(
         paragraph(f"Report of taichimd {__version__}. The page is self-contained and needs no network.")
     )
@@ -38,15 +38,15 @@ def report_page(parts: Sequence[Part]) -> str:
     body.append(_citations(parts))
     if views.drawn:
         body.append(view.library())
-    scripts = [view.script("chart.js"), *([view.script("view.js")] if views.drawn else [])]
+    scripts = [content_of("chart.js"), *([content_of("view.js")] if views.drawn else [])]
     return document(title, *body, scripts=scripts)
 
 
 def view_page(name: str, shown: Shown) -> str:
     """The page of a trajectory or structure alone: HTML that needs no other file and no network."""
     what = f"{name}: {len(shown.symbols):,} atoms, {len(shown.labels):,} frames"
-    body = [element("style", Html(view.STYLE)), view.view(shown), view.library()]
-    return document(what, *body, scripts=[view.script("view.js")])
+    body = [element("style", Html(content_of("view.css"))), view.view(shown), view.library()]
+    return document(what, *body, scripts=[content_of("view.js")])
 
 
 class _Views:

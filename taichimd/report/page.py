@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -15,32 +16,11 @@ POLICY = (
 """Content-Security-Policy of a page: a browser refuses every request to another place."""
 GENERATOR = "taichimd"
 """What a page says that it was made by."""
-STYLE = """
-:root { color-scheme: light dark; --line: #c9ccd1; --soft: #f3f4f6; --good: #1a7f37; --bad: #c8402f;
-  --none: #6b7280; }
-@media (prefers-color-scheme: dark) { :root { --line: #3d444d; --soft: #1c2128; --good: #57ab5a;
-  --bad: #f47067; --none: #9198a1; } }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.7rem; line-height: 1.2; }
-h2 { font-size: 1.3rem; margin-top: 2.2rem; }
-h3 { font-size: 1.05rem; }
-table { border-collapse: collapse; font-size: .9rem; margin: 1rem 0; display: block; overflow-x: auto; }
-th, td { text-align: left; vertical-align: top; padding: .3rem .7rem; border-bottom: 1px solid var(--line); }
-th { font-weight: 600; background: var(--soft); }
-td.number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
-pre, code { font: .85rem/1.45 ui-monospace, monospace; background: var(--soft); }
-pre { padding: .7rem; border-radius: 4px; white-space: pre-wrap; overflow-wrap: anywhere; }
-code { padding: .1rem .25rem; overflow-wrap: anywhere; }
-td:first-child code, .passed, .failed, .not-run { white-space: nowrap; }
-.question { min-width: 11rem; }
-img { max-width: 100%; height: auto; background: #fff; }
-figure { margin: 1rem 0; }
-figcaption { font-size: .9rem; color: var(--none); }
-.passed { color: var(--good); }
-.failed { color: var(--bad); font-weight: 700; }
-.not-run { color: var(--none); }
-@media print { body { max-width: none; } }
-"""
+
+
+def content_of(name: str) -> str:
+    """The text of a file of this package, such as view.js."""
+    return files("taichimd.report").joinpath(name).read_text(encoding="utf-8")
 
 
 def document(title: str, *parts: Any, scripts: Sequence[str] = ()) -> str:
@@ -52,7 +32,7 @@ def document(title: str, *parts: Any, scripts: Sequence[str] = ()) -> str:
         Html(f'<meta name="generator" content="{GENERATOR}">'),
         Html(f'<meta http-equiv="Content-Security-Policy" content="{escaped(POLICY)}">'),
         element("title", title),
-        Html(f"<style>{STYLE}</style>"),
+        Html(f"<style>{content_of('page.css')}</style>"),
     ]
     body = [element("h1", title), *parts, *inline]
     page = joined([element("head", *head), element("body", *body)])

@@ -19,16 +19,6 @@ from ase.data.colors import jmol_colors
 from taichimd.core.markup import Html, element, joined, paragraph
 from taichimd.report.frames import Shown
 
-STYLE = """
-.view .canvas { position: relative; height: 26rem; outline: 1px solid var(--line); overflow: hidden; }
-.view .controls { display: flex; flex-wrap: wrap; gap: .4rem .9rem; align-items: center; padding: .4rem 0; }
-.view .frame { flex: 1 1 12rem; }
-.view output { min-width: 7rem; font-variant-numeric: tabular-nums; }
-.view .legend { display: inline-flex; flex-wrap: wrap; gap: .3rem .7rem; }
-.view .legend.groups, .view.by-group .legend.elements { display: none; }
-.view.by-group .legend.groups { display: inline-flex; }
-.view .swatch { display: inline-block; width: .8em; height: .8em; border-radius: 50%; }
-"""
 NO_LIBRARY = (
     "No 3D view: this installation lacks the JavaScript of the viewer. Install taichimd with pip, or "
     "run python hatch_build.py in the checkout, with chemiscope installed."
@@ -101,7 +91,7 @@ def view(shown: Shown, number: int = 0) -> Html:
         element("div", class_="canvas"),
         element("p", "The 3D view starts when it is scrolled to. It needs JavaScript.", class_="message"),
         element("div", *controls, class_="controls"),
-        _json(scene, "scene"),
+        data_script(scene, "scene"),
         Html(f'<script type="text/plain" id="{identity}">{data}</script>'),
         *(paragraph(f"{note}.") for note in shown.notes),
         class_="view",
@@ -150,17 +140,8 @@ def library() -> Html:
     )
 
 
-def script(name: str) -> str:
-    """A script of this package, such as view.js."""
-    return files("taichimd.report").joinpath(name).read_text(encoding="utf-8")
-
-
 def data_script(content: Any, name: str) -> Html:
     """Data of a script as an element of this class."""
-    return _json(content, name)
-
-
-def _json(content: Any, name: str) -> Html:
     text = json.dumps(content, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     return Html(f'<script type="application/json" class="{name}">{text}</script>')
 
