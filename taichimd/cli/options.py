@@ -72,11 +72,7 @@ def with_options(
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Give a command `(..., **flags)` an option for each setting; what is not given is no flag.
 
-    What a command returns is the exit code.
-
-    Args:
-        settings: declared ones.
-        other: types of options that take several values, instead of those of their settings.
+    What a command returns is the exit code. `other`: types of options that take several values.
     """
     types = {one.option: one.values.option for one in settings} | dict(other or {})
 

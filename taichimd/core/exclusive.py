@@ -13,11 +13,7 @@ _R = TypeVar("_R")
 
 
 class _Process:
-    """What is known of this process.
-
-    Attributes:
-        lock: of the runtime. started: whether it runs. forked: whether it ran in the parent, before a fork.
-    """
+    """The lock of the runtime; whether it runs in this process, or ran in its parent before a fork."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()

@@ -60,13 +60,7 @@ def _lines(text: str) -> str:
 
 
 def table(header: Sequence[Any], rows: Iterable[Sequence[Any]], numbers: Sequence[int] = ()) -> Html:
-    """A table.
-
-    Args:
-        header: names of the columns.
-        rows: their cells.
-        numbers: columns that are set as numbers, to the right.
-    """
+    """A table; `numbers`: columns that are set as numbers, to the right."""
     head = joined(element("th", cell) for cell in header)
     kinds = [{"class_": "number"} if k in numbers else {} for k in range(len(header))]
     body = [

@@ -41,14 +41,9 @@ def philox(c0, c1, c2, c3, k0, k1):
 
 @ti.func
 def block_words(seed, atom, step, stream, block):
-    """The four words of one block.
+    """The four words of one block; seed and step are i64, stream and block i32 below 2^16.
 
-    Args:
-        seed: i64.
-        atom: i32, the user's number of the atom, not its place in spatial order.
-        step: i64.
-        stream: i32, below 2^16.
-        block: i32, below 2^16.
+    The atom is the user's number, i32, not a place in spatial order.
     """
     return philox(
         ti.cast(atom, ti.u32),

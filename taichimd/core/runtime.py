@@ -220,9 +220,6 @@ def literals(real: Any) -> Iterator[None]:
     """While kernels compile inside this context, their literals are of type `real`.
 
     A float64 literal would promote float32 arithmetic; so each precision compiles under its own default.
-
-    Raises:
-        ParameterFileError: a function in a user's file does not compile; with file and line.
     """
     runtime = _impl.get_runtime()
     before = runtime.default_fp
@@ -252,14 +249,9 @@ def told_before(error: BaseException | None) -> TaichimdError | None:
 
 
 def reason_of(error: Exception, function: Any) -> tuple[str, int, str, str]:
-    """Where and why a user's function does not compile.
+    """File, line and name of a user's function that does not compile, and the reason.
 
-    Args:
-        error: of the runtime.
-        function: the user's, which is named if the error names no other place outside this package.
-
-    Returns:
-        File, line, name of the function, and the reason.
+    The function is named if the error names no other place outside this package.
     """
     code = function.__code__
     found = _place_outside(str(error), innermost=False)

@@ -13,12 +13,8 @@ _HEX_DIGITS = 12
 def derived_seed(seed: int, varied: Mapping[str, Any]) -> int:
     """Seed of one run of several: a number from 0 to 2^48 - 1 that looks random.
 
-    The first 12 hexadecimal digits of the SHA-256 of the JSON text `[seed, {...}]`, with the keys of
-    `varied` in alphabetical order and without spaces.
-
-    Args:
-        seed: what the user gave for all runs.
-        varied: what differs between the runs: settings with their values, the number of a replica.
+    The first 12 hexadecimal digits of the SHA-256 of the JSON text `[seed, {...}]`, with the keys of `varied`
+    (settings with their values, the number of a replica) in alphabetical order and without spaces.
     """
     text = json.dumps([seed, dict(varied)], sort_keys=True, separators=(",", ":"))
     return int(hashlib.sha256(text.encode()).hexdigest()[:_HEX_DIGITS], 16)

@@ -149,11 +149,7 @@ def _constant(series: NDArray[np.float64]) -> bool:
 
 
 def production_start(series: Sequence[NDArray[np.float64]]) -> int:
-    """First sample of production, in the first half: the latest start that one of several series needs.
-
-    Args:
-        series: (n,) each, all of one length; those that are not finite are left out.
-    """
+    """First sample of production, in the first half: the latest start that one of several series needs."""
     starts = [_start_of(np.asarray(one, np.float64)) for one in series if np.isfinite(one).all()]
     return max(starts, default=0)
 

@@ -25,11 +25,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class BondRule:
-    """When a pair of atoms is bonded.
-
-    Raises:
-        AnalysisError: thresholds the wrong way round, or a negative number.
-    """
+    """When a pair of atoms is bonded; an AnalysisError if the thresholds are the wrong way round."""
 
     formed: float = 0.5  # a bond order above this forms a bond. 0.5 is half of a single bond.
     # a bond order at or below this breaks a bond. 0.3 is the limit of LAMMPS and of `species`.
@@ -58,17 +54,10 @@ class BondChange:
 
 
 class BondHistory:
-    """Takes the bonds of frames in turn, and keeps only what changes.
+    """Takes the bonds of frames of n atoms in turn, and keeps only what changes, and their times (ps).
 
     In the first frame a pair between the thresholds is undecided. It counts as bonded, unless it falls to the
     lower threshold before it exceeds the upper one: then it never was bonded.
-
-    Args:
-        n: number of atoms.
-        rule: thresholds and shortest lifetime.
-
-    Attributes:
-        times: ps, of the frames so far.
     """
 
     def __init__(self, n: int, rule: BondRule) -> None:
@@ -78,16 +67,9 @@ class BondHistory:
         self._changes: list[tuple[int, Keys]] = []
 
     def add(self, time: float, i: ArrayLike, j: ArrayLike, order: ArrayLike) -> None:
-        """Take the next frame.
+        """Take the next frame, at a later time (ps), with the orders of bonds of atoms i and j, (m,) each.
 
-        Args:
-            time: ps.
-            i: (m,) one atom of each bond, from 0; a bond may stand twice, as i, j and j, i.
-            j: (m,) the other atom.
-            order: (m,) bond orders; pairs that are missing have bond order zero.
-
-        Raises:
-            AnalysisError: a time that is not after the last one, or an atom that does not exist.
+        A bond may stand twice, as i, j and j, i; pairs that are missing have bond order zero.
         """
         self._check_time(time)
         a, b = np.asarray(i, np.int64), np.asarray(j, np.int64)
@@ -109,13 +91,8 @@ class BondHistory:
     def change(self, time: float, pairs: NDArray[np.int32]) -> None:
         """Take the next frame by what has changed since the last frame (`reaxff.bond_watch`).
 
-        Args:
-            time: ps.
-            pairs: (m, 3) pairs i < j of atoms, each once, and whether each is bonded now, 0, or not, -1. A
-                pair whose order has exceeded the upper threshold for the first time counts as changed.
-
-        Raises:
-            AnalysisError: a time that is not after the last one.
+        Rows are pairs i < j of atoms, each once, and whether each is bonded now, 0, or not, -1. A pair whose
+        order has exceeded the upper threshold for the first time counts as changed.
         """
         self._check_time(time)
         keys = pairs[:, 0].astype(np.int64) * self.n + pairs[:, 1]
@@ -161,11 +138,7 @@ class BondHistory:
         }
 
     def load(self, saved: Mapping[str, Any]) -> None:
-        """Continue from what `save` gave for the same number of atoms.
-
-        Raises:
-            CheckpointError: it is damaged.
-        """
+        """Continue from what `save` gave for the same number of atoms."""
         times = saved_array(saved, "times", "f", None).tolist()
         frames = saved_array(saved, "frames", "i", None).astype(np.int64)
         pairs = {

@@ -101,11 +101,7 @@ class Lifetime:
 
 
 def rates(found: Reactions) -> list[Rate]:
-    """Rates of all reactions, the most frequent first.
-
-    Args:
-        found: `reactions.find_reactions`.
-    """
+    """Rates of all reactions of `find_reactions`, the most frequent first."""
     counts = Counter(event.reaction for event in found.events)
     reactants = {event.reaction: Counter(event.reactant_formulas) for event in found.events}
     times, numbers = population(found, {one for side in reactants.values() for one in side})
@@ -122,13 +118,10 @@ def rates(found: Reactions) -> list[Rate]:
 
 
 def lifetimes(found: Reactions) -> list[Lifetime]:
-    """Mean lifetimes of all species, the most frequent first.
+    """Mean lifetimes of all species of `find_reactions`, the most frequent first.
 
     Lifetimes are taken to be exponential: all time that molecules lived, also of those that live at the end
     (censored) or were there at the start, over the number of those that ended.
-
-    Args:
-        found: `reactions.find_reactions`.
     """
     molecules = Counter(one.formula for one in found.molecules)
     ended = Counter(one.formula for one in found.molecules if one.ended)

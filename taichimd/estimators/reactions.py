@@ -85,12 +85,7 @@ def hill(symbols: Iterable[str]) -> str:
 
 
 def find_reactions(history: BondHistory, symbols: Sequence[str]) -> Reactions:
-    """Reaction events of the frames that a history has taken.
-
-    Args:
-        history: of at least one frame.
-        symbols: of the n atoms.
-    """
+    """Reaction events of the frames, one at least, that a history has taken."""
     changes, late = history.changes()
     tracker = _Tracker(history, symbols)
     for change in changes:

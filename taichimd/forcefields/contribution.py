@@ -13,11 +13,7 @@ ENUMERATIONS = ("neighbours", ALL_PAIRS)
 
 @dataclass(frozen=True)
 class Contribution:
-    """What one potential adds to a force field: at most one pair and one three-body term, or one of passes.
-
-    Raises:
-        SettingsError: parameters that cannot be used.
-    """
+    """What one potential adds to a force field: a pair and a three-body term at most, or one of passes."""
 
     name: str  # for reports and messages
     terms: tuple[Term, ...]  # each with its function, parameters, truncation, citation and file

@@ -38,11 +38,7 @@ from taichimd.forcefields.truncate import TRUNCATIONS, WITH_INNER, check_truncat
 
 
 class HasParameters:
-    """What users declare with the units of its parameters; a cutoff (Å) belongs to every potential besides.
-
-    Attributes:
-        params: unit of each parameter by name, without the cutoff.
-    """
+    """What users declare, with units of parameters by name, but for the cutoff (Å), which all have."""
 
     params: dict[str, str]
 

@@ -37,15 +37,9 @@ than a quarter of it in one step."""
 
 
 class ExternalEvaluator(Evaluator):
-    """Evaluates an external potential for each system, one after the other.
+    """Evaluates an external potential for each system, one after the other; wherever that likes to run.
 
-    Args:
-        potential: what is asked.
-        numbers: atomic number of each species.
-        state: the atoms.
-        near: not read.
-        outputs: what it leaves with the atoms; every atom gets the n-th part of the virial.
-        backend: not read: the potential runs where it likes.
+    Every atom gets the n-th part of the virial.
     """
 
     def __init__(

@@ -33,19 +33,9 @@ from taichimd.system.state import State
 class TriangleEvaluator(Evaluator):
     """Evaluates a sum over triangles for one system, or for each of a batch.
 
-    Args:
-        function: see `triangle_kernel`.
-        nu: (kinds, kinds, kinds) strengths, in the order of the species.
-        cutoff: that each side is below, angstrom; infinity for all triangles.
-        product_cutoff: whose cube the product of the sides is below, angstrom.
-        state: the atoms.
-        near: the near list of this group alone.
-        outputs: what the group leaves.
-        backend: "cuda" or "cpu".
-        tiles: the same energy by squared sides; None: each atom finds its own triangles.
-
-    Raises:
-        CapacityError: slopes of all pairs do not fit the memory.
+    `nu`: (kinds, kinds, kinds) strengths; cutoffs of the sides and of their product's cube root, angstrom;
+    `tiles`: the same energy by squared sides; None: each atom finds its own triangles. CapacityError: slopes
+    of all pairs do not fit the memory.
     """
 
     def __init__(

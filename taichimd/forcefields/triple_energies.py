@@ -43,14 +43,7 @@ def in_ev(*parts: Whole) -> float:
 
 
 class EnergyTiles(WholeEnergy):
-    """The energy of all triples of the atoms of each system in tiles, each triple once.
-
-    Args:
-        function, tiling: of `enumerate.triple_tiles`.
-        backend: "cuda" or "cpu".
-        n_kinds: species.
-        sizes: atoms of each system.
-    """
+    """The energy of all triples of the atoms of each system in tiles, each triple once."""
 
     def __init__(
         self,

@@ -27,11 +27,7 @@ SILENT = partial(np.errstate, divide="ignore", invalid="ignore", over="ignore")
 
 
 class MatrixEvaluator(Evaluator):
-    """Evaluates all triples of one system by `Products`; arguments as those of `TriangleEvaluator`.
-
-    Raises:
-        BackendError: on CUDA, PyTorch is not installed.
-    """
+    """As `TriangleEvaluator`, of all triples of one system by `Products`; on CUDA it needs PyTorch."""
 
     energy_costs_less = True
 

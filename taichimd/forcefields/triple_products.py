@@ -30,14 +30,10 @@ LEAST = 2000
 
 
 class Products:
-    """Sums over all triples of atoms at some positions.
+    """Sums over all triples of atoms at positions (n, 3), float64 of NumPy or PyTorch, angstrom.
 
-    Args:
-        positions: (n, 3) float64, of NumPy or PyTorch, angstrom. Results are of the same library.
-        nu: (kinds, kinds, kinds) strengths, eV angstrom^9.
-        kinds: (n,) number of the species.
-        cutoff: that all three sides of a triple are below, angstrom.
-        least: atoms of a block.
+    `nu`: (kinds, kinds, kinds) strengths, eV angstrom^9; the cutoff is that of all three sides; `least`:
+    atoms of a block.
     """
 
     def __init__(

@@ -42,11 +42,7 @@ def check_picture(plot_format: str) -> None:
 
 
 def draw(path: Path, title: str, panels: list[Callable[["Axes"], Any]]) -> None:
-    """Write a picture of panels side by side, in the format that its suffix says.
-
-    Raises:
-        OutputError: it cannot be written.
-    """
+    """Write a picture of panels side by side, in the format that its suffix says."""
     figure = figure_of(title, panels)
     write_atomically(path, lambda file: figure.savefig(file, format=path.suffix[1:]))
 

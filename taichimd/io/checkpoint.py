@@ -117,12 +117,7 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
 
 
 def read_checkpoint(path: str | Path) -> Checkpoint:
-    """Read and check a checkpoint.
-
-    Raises:
-        CheckpointError: missing, truncated, packed, not a checkpoint, of another format, or not consistent in
-            itself.
-    """
+    """Read and check a checkpoint; a CheckpointError if it cannot be used."""
     path = Path(path)
     if not path.is_file():
         raise CheckpointError(f"checkpoint {path} does not exist")

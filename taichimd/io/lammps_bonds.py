@@ -53,13 +53,7 @@ def bond_file_kind(path: Path) -> Kind | None:
 class BondReader:
     """Reads bonds frame after frame: of `fix reaxff/bonds`, as text or compressed by gzip, or bonds.csv.
 
-    Args:
-        path: the file.
-        kind: as `bond_file_kind` says.
-
-    Attributes:
-        notes: what the reader should know, and
-        cutoff: bond order above which the file lists bonds, None if it does not say; complete after reading.
+    Complete after reading: `notes`, and `cutoff`, the bond order above which the file lists bonds, or None.
     """
 
     def __init__(self, path: Path, kind: Kind) -> None:

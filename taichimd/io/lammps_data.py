@@ -58,20 +58,13 @@ class _Section:
 def read_lammps_data(
     path: Path, units: str | None = None, atom_style: str | None = None
 ) -> tuple[Atoms, list[str]]:
-    """Atoms of a LAMMPS data file, in the order of their numbers, periodic in three directions.
+    """Atoms of a LAMMPS data file, in the order of their numbers, periodic in three directions; and remarks.
 
-    Args:
-        path: the file.
-        units: name of a unit system; None: as the first line states (`units = real`), else metal.
-        atom_style: None: as the comment behind `Atoms` says; without a comment, atomic if the columns fit.
-
-    Returns:
-        Positions and cell in Å, unwrapped by the image flags; masses in amu; velocities in ASE's unit, if
-        there are any; charges as initial charges. And remarks on what was assumed and what is not used.
-
-    Raises:
-        StructureError: units lj, an atom style that is not read, atom types whose elements are not known,
-            or a line that cannot be read.
+    Units: None: as the first line states (`units = real`), else metal. Atom style: None: as the comment
+    behind `Atoms` says; without a comment, atomic if the columns fit. Positions and cell in Å, unwrapped by
+    the image flags; masses in amu; velocities in ASE's unit, if there are any; charges as initial charges.
+    StructureError: units lj, an atom style that is not read, atom types whose elements are not known, or a
+    line that cannot be read.
     """
     text = path.read_text(encoding="utf-8", errors="replace")
     lines = text.splitlines()

@@ -56,14 +56,9 @@ def is_dump(path: Path) -> bool:
 
 
 class Dump:
-    """A dump, read frame after frame.
+    """A dump, as text or compressed by gzip, read frame after frame; its `notes` are complete at the end.
 
-    Args:
-        path: the file, as text or compressed by gzip.
-        units: name of its unit system; None: what the item UNITS says, else metal.
-
-    Attributes:
-        notes: what the reader should know; complete once all frames have been read.
+    `units`: name of its unit system; None: what the item UNITS says, else metal.
     """
 
     def __init__(self, path: Path, units: str | None = None) -> None:

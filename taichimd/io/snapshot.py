@@ -86,19 +86,9 @@ def snapshot(
 class FrameWriter(OwnFile):
     """Appends frames to a trajectory, each handed to the system; `append_frame` may be called in any thread.
 
-    Attributes:
-        single: whether float32 is enough for positions, velocities and forces.
-
-    Args:
-        path: the trajectory.
-        symbols: one per atom.
-        pbc: (3,) whether a direction is periodic.
-        drop_from: None starts a new file; a step keeps the frames before it and drops the others (restart).
-        per_atom: more of each atom, some of "energy", "virial".
-        masses: (n,) amu; None: those that ASE gives the elements.
-
-    Raises:
-        OutputError: it cannot be written, or what is there is no such trajectory.
+    `single`: whether float32 is enough for positions, velocities and forces. `drop_from`: None starts a new
+    file; a step keeps the frames before it and drops the others (restart). `per_atom`: some of "energy",
+    "virial". `masses`: None: those that ASE gives the elements.
     """
 
     single = False

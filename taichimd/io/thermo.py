@@ -70,21 +70,9 @@ def heat_names(heats: Mapping[str, float]) -> dict[str, float]:
 class ThermoWriter(AppendedFile):
     """Appends rows to thermo.csv; each row is flushed, so that a killed run loses none that was reported.
 
-    Args:
-        path: the table.
-        drop_from: None starts a new table. A step keeps the rows before it and drops the others: a restart
-            drops what came after its checkpoint, so that no row is there twice.
-        moving_cell: whether a new table has the CELL_COLUMNS; one that continues keeps what it has.
-        charges: likewise, of the CHARGE_COLUMNS.
-        terms: likewise, names of columns of terms (`term_names`).
-        heats: likewise, names of columns of baths (`heat_names`) and of drives.
-        deformed: likewise, of the DEFORMATION_COLUMNS, which come with those of the cell.
-
-    Raises:
-        OutputError: it cannot be written, or what is there is no such table.
-
-    Attributes:
-        columns: names.
+    `drop_from`: None starts a new table with these columns; a step keeps the rows before it and the columns:
+    a restart drops what came after its checkpoint, so that no row is there twice. `terms` and `heats` are
+    names of columns (`term_names`, `heat_names`, drives).
     """
 
     def __init__(
@@ -204,11 +192,7 @@ def offset_of_row(path: Path, step: int) -> int:
 
 
 def read_thermo(path: Path) -> dict[str, Array]:
-    """Columns of a thermo.csv by name; an empty field is NaN. A last row without its line end is left out.
-
-    Raises:
-        OutputError: it is no table of this version, or a row is damaged.
-    """
+    """Columns of a thermo.csv by name; an empty field is NaN. A last row without its line end is left out."""
     columns = _columns_of(path)
     try:
         with warnings.catch_warnings():

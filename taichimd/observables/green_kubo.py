@@ -25,11 +25,7 @@ NOT_CONVERGED = "not converged"
 
 
 class GreenKuboObservable(RunObservable):
-    """A transport coefficient of a run, from a series of sums.
-
-    Attributes:
-        sums: word of `SumSeries`.
-    """
+    """A transport coefficient of a run, from a series of sums, whose word of `SumSeries` is `sums`."""
 
     correlated = needs_volume = green_kubo = True
     sums: str

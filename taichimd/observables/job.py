@@ -19,18 +19,10 @@ from taichimd.observables.trajectory import Trajectory
 
 
 def analyze(trajectory: str, request: Request, folder: Path, overwrite: bool = False) -> Outcome:
-    """Analyse a trajectory into a folder.
+    """Analyse a file of frames, bonds (`io.lammps_bonds`), species or dipole moments into a folder.
 
-    Args:
-        trajectory: file of frames, of bonds (`io.lammps_bonds`), of species, or of dipole moments.
-        request: what to compute.
-        folder: for the results.
-        overwrite: whether earlier results there may be replaced.
-
-    Raises:
-        StructureError: the file cannot be used.
-        AnalysisError: it lacks what was asked for: frames, velocities, times, a periodic cell, length.
-        OutputError: results are in the way, or cannot be written.
+    StructureError: the file cannot be used. AnalysisError: it lacks what was asked for: frames, velocities,
+    times, a periodic cell, length. OutputError: results are in the way, or cannot be written.
     """
     bonded = bond_file_kind(Path(trajectory))
     if bonded is not None:

@@ -22,8 +22,7 @@ _FASTEST = 10.0
 class Motion:
     """Sampler of a run: displacements and velocity products of each block, on the device.
 
-    Attributes:
-        msd, vacf: of the blocks so far, (lags + 1, species, 3) each, in Å² and (Å / internal time)².
+    `msd`, `vacf`: of the blocks so far, (lags + 1, species, 3) each, in Å² and (Å / internal time)².
     """
 
     def __init__(self, run: ObservedRun) -> None:

@@ -62,25 +62,11 @@ def make_plan(
 ) -> Plan:
     """Plan the samples of a run.
 
-    The run is cut into five blocks; fewer, if the window would not fit into one.
-
-    Args:
-        kinds: names of `registry.OF_RUNS`.
-        first_step: step counter at the start.
-        steps: of the run.
-        timestep: fs.
-        every: steps between samples.
-        window: longest correlation time, fs; None: half of a block.
-        r_max: angstrom, of the RDF.
-        bins: of the RDF.
-        bond_order: above which two atoms are of one molecule.
-        profile: axis of a profile, and width of its bins, angstrom.
-        spectrum: axis of a spectrum, names of its groups, and its window, fs.
-        interface: names of the groups between which heat flows, such as "left>right".
-
-    Raises:
-        SettingsError: a window that does not leave two time origins, or is shorter than a sample; too few
-            samples.
+    The run is cut into five blocks; fewer, if the window would not fit into one. Time step and window are in
+    fs; a window of None is half of a block. `profile`: its axis, and width of its bins, angstrom; `spectrum`:
+    its axis, names of its groups, and its window, fs; `interface`: names of groups, such as "left>right".
+    SettingsError: a window that does not leave two time origins, or is shorter than a sample; too few
+    samples.
     """
     samples = (first_step + steps) // every - -(-first_step // every) + 1
     length = f"the run of {steps} steps ({steps * timestep / 1000.0:g} ps)"

@@ -72,12 +72,7 @@ class Request(Settings):
         return tuple(name for name, is_wanted in wanted.items() if is_wanted)
 
     def refuse(self, names: tuple[str, ...], why: str) -> None:
-        """Raise an AnalysisError if one of these settings is not the default.
-
-        Args:
-            names: of settings without a use.
-            why: the rest of the message, after "--bond-formed ".
-        """
+        """Raise an AnalysisError, with the reason, if one of these settings is not the default."""
         for name in names:
             if getattr(self, name) != settings_of(Request)[name].default:
                 # The help of the command line needs this module, and errors import NumPy.

@@ -27,9 +27,6 @@ def choose(decomposition: str, groups: Sequence[Terms], all_pairs: bool, backend
     "auto" is the fastest of those that have the bits of particle decomposition, which are the same on every
     backend: on a CPU a pair term that costs much is better evaluated once for each pair, side by side; on a
     GPU particle decomposition was faster in all that was measured.
-
-    Raises:
-        SettingsError: a name that is none; tuples without neighbour lists.
     """
     if check(decomposition) == TUPLE and all_pairs:
         raise SettingsError(

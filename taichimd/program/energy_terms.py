@@ -16,9 +16,6 @@ class EnergyTerms:
 
     Each contribution of a sum is evaluated for itself, by an engine of its own. One with charges is not: its
     charges depend a little on what was evaluated before, so its terms are those of the given engine.
-
-    Args:
-        engine: of any force field.
     """
 
     def __init__(self, engine: System) -> None:

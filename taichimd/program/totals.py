@@ -201,14 +201,7 @@ def column_sums(values: NDArray[np.float64]) -> list[float]:
 
 
 class Sums:
-    """Sums over the atoms of each system, with the bits that they have alone, added up in float64.
-
-    Args:
-        state: of all systems.
-
-    Attributes:
-        pieces: how many there are, of all systems.
-    """
+    """Sums over the atoms of each system, with the bits that they have alone, added up in float64."""
 
     def __init__(self, state: State) -> None:
         self._bounds = self._velocities = None

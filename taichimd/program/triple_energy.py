@@ -21,16 +21,9 @@ WIDEST = 1e6
 
 
 class TripleSum:
-    """The energy of all triples of some atoms, for positions that change.
+    """The energy of all triples of some atoms, three at least, for positions that change.
 
-    Args:
-        kinds: (n,) number of the species of each atom.
-        nu: (kinds, kinds, kinds) strengths, eV angstrom^9.
-        backend: "auto", "cuda" or "cpu".
-        function, tiling: of `enumerate.triple_tiles`.
-
-    Raises:
-        StructureError: fewer than three atoms.
+    `nu`: (kinds, kinds, kinds) strengths, eV angstrom^9; `function`, `tiling`: of `enumerate.triple_tiles`.
     """
 
     def __init__(

@@ -101,12 +101,7 @@ def check_lengths(chains: Sequence[Chain], fragment: int) -> None:
 
 
 def read_chains(path: str | Path) -> list[Chain]:
-    """Chains of a CSV file with the columns chain, sequence and states, one chain a line.
-
-    Raises:
-        SequenceError: the file cannot be read, lacks a column or has no chain, or a chain is wrong; with
-            file and line.
-    """
+    """Chains of a CSV file with the columns chain, sequence and states, one chain a line."""
     try:
         with open(path, encoding="utf-8-sig", errors="replace", newline="") as file:
             rows = csv.DictReader(file)

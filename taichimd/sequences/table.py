@@ -71,12 +71,7 @@ def train(
     pseudo_counts: tuple[float, ...] = PSEUDO_COUNTS,
     reference: str = BACKGROUND,
 ) -> Table:
-    """A table of the counts of chains.
-
-    Raises:
-        SequenceError: a chain is shorter than a fragment.
-        SettingsError: see `Table`.
-    """
+    """A table of the counts of chains, which are not shorter than a fragment."""
     return Table(Counts.of(chains, shape or Shape()), pseudo_counts, reference)
 
 
@@ -128,12 +123,7 @@ def _cells(counts: Any, groups: Sequence[str], steps: Sequence[tuple[int, ...]])
 
 
 def read_table(path: str | Path) -> Table:
-    """Read such a file.
-
-    Raises:
-        ParameterFileError: it cannot be read, is no such table, or holds cells that its fragments do not
-            have.
-    """
+    """Read such a file; a ParameterFileError if it is no such table."""
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:

@@ -19,13 +19,7 @@ DIGITS = 6
 
 
 class Asked:
-    """The atoms of whom a selection is asked.
-
-    Args:
-        atoms: the structure.
-        fixed: (n,) which atoms are fixed; None: none.
-        group: the mask of a group of this name; None: there are no groups.
-    """
+    """The atoms of whom a selection is asked, with fixed ones (n,); `group` gives masks of groups."""
 
     def __init__(
         self, atoms: Atoms, fixed: Mask | None = None, group: Callable[[str], Mask] | None = None

@@ -57,18 +57,9 @@ def cell_arrays(systems: int, of_atoms: Any = None) -> CellArrays:
 
 
 class Cells:
-    """The cells of all systems, on host and device.
+    """The cells of all systems, vectors (systems, 3, 3), angstrom, in rows, on host and device (`arrays`).
 
-    Args:
-        vectors: (systems, 3, 3) angstrom, in rows.
-        pbc: (systems, 3) bool.
-        of_atoms: (n) array, the system of each place; None for one system.
-
-    Raises:
-        StructureError: a cell has no volume along the periodic directions.
-
-    Attributes:
-        arrays: `CellArrays`.
+    `of_atoms`: (n) array, the system of each place; None for one system.
     """
 
     def __init__(

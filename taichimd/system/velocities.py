@@ -61,25 +61,12 @@ def drift_share(masses: Array, velocities: Array) -> float:
 def maxwell_boltzmann(
     masses: Array, temperature: float, seed: int, fixed: NDArray[np.bool_] | None = None
 ) -> Array:
-    """Velocities with exactly the given temperature, and with zero net momentum if no atom is fixed.
+    """Velocities (n, 3) with exactly the given temperature, and zero net momentum if no atom is fixed.
 
     Numbers are drawn atom by atom in the user's order from numpy's PCG64, whose stream is fixed by its
-    definition: the same seed gives the same velocities on every machine and backend. Fixed atoms have numbers
-    of their own, too: who is fixed changes of the others' velocities only scale and drift.
-
-    Args:
-        masses: (n,) amu.
-        temperature: K.
-        seed: of the random generator.
-        fixed: (n,) True where an atom is fixed, and gets no velocity; None: nowhere. Or (n, 3), True along
-            directions in which it is held.
-
-    Returns:
-        (n, 3) internal units.
-
-    Raises:
-        SettingsError: a seed that is negative or no whole number.
-        StructureError: all atoms are fixed.
+    definition: the same seed gives the same velocities on every machine and backend. Fixed atoms, (n,), or
+    (n, 3) by directions, have numbers of their own, too: who is fixed changes of the others' velocities only
+    scale and drift. Internal units, masses in amu.
     """
     masses = np.asarray(masses, dtype=np.float64)
     if not (is_whole(seed) and seed >= 0):

@@ -16,11 +16,7 @@ HALF_FORCE = "half-force"
 
 
 class Runs:
-    """Files of the runs, if there is a folder.
-
-    Args:
-        folder: of the files. identity, record: of what the runs are.
-    """
+    """Files of the runs of an identity and a record, if there is a folder."""
 
     def __init__(self, folder: Path | None, identity: dict[str, Any], record: dict[str, Any]) -> None:
         self._folder, self._of = folder, (identity, record)

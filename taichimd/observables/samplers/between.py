@@ -111,14 +111,7 @@ class _Room:
 
 
 class BetweenSeries(Tenant[_Room]):
-    """A time series of the heat flow, eV per internal time.
-
-    Args:
-        flow: between two sets of atoms. n: atoms of the system.
-
-    Attributes:
-        flow: as given. limit, scale: of the sums, which n chooses. found: samples on the host.
-    """
+    """A time series of the heat flow between two sets of the n atoms, eV per internal time."""
 
     def __init__(self, flow: Between, n: int) -> None:
         self.flow, self.limit = flow, float(LIMIT // n)

@@ -169,15 +169,9 @@ class _Room:
 
 
 class BinSums(Tenant[_Room]):
-    """Sums of one system on the device.
+    """Sums of one system on the device, for groups, or for bins along an axis: `found` (bins, columns).
 
-    Args:
-        masses: (n,) amu.
-        bins: number of bins, or of groups.
-        groups: (n,) a bit for each group an atom is of; None: the bins are along an axis.
-
-    Attributes:
-        masses, bins, groups: as given. columns: numbers of a bin. found: (bins, columns) sums on the host.
+    `groups`: (n,) a bit for each group an atom is of; None: bins.
     """
 
     def __init__(

@@ -62,12 +62,7 @@ R = TypeVar("R", bound=Room)
 
 
 class Tenant(Joint, Generic[R]):
-    """A sampler whose arrays on the device are those of a room.
-
-    Attributes:
-        room: None: there is nothing on the device.
-        others: samplers of the room, this one included.
-    """
+    """A sampler whose arrays on the device are those of a room, None: there are none; `others` share it."""
 
     room: R | None = None
     others: Sequence["Tenant[R]"] = ()

@@ -127,20 +127,10 @@ def _kernels(real: Any, cuda: bool) -> tuple[Any, Any, Any]:
 
 
 class RadialHistogram:
-    """Counts distances of all pairs of species over many samples.
+    """Counts distances of all pairs of species over many samples in bins from 0 to r_max, angstrom.
 
-    Args:
-        n: number of atoms.
-        n_kinds: number of species.
-        r_max: angstrom.
-        bins: of equal width, 0 to r_max.
-        precision: of the positions, that of the engine; distances are float64.
-
-    Raises:
-        AnalysisError: a number that makes no sense, or a histogram beyond 64 MB.
-
-    Attributes:
-        frames: samples taken.
+    Positions have the engine's precision, distances are float64. AnalysisError: a number that makes no sense,
+    or a histogram beyond 64 MB.
     """
 
     def __init__(self, n: int, n_kinds: int, r_max: float, bins: int, precision: str = "float64") -> None:

@@ -60,18 +60,10 @@ class _Room:
 
 
 class SumSeries(Tenant[_Room]):
-    """A time series of sums over the atoms of a system.
+    """A time series of sums over the atoms of a system; rows are in `found` on the host.
 
-    Args:
-        what: "heat": heat current, potential part x y z, kinetic part x y z (eV angstrom / internal time),
-            and kinetic energy (eV). "stress": -volume * stress with its kinetic part, xx yy zz yz xz xy, and
-            kinetic energy (eV).
-
-    Raises:
-        AnalysisError: another word.
-
-    Attributes:
-        what: as given. columns: numbers of a sample. found: rows on the host.
+    "heat": heat current, potential part x y z, kinetic part x y z (eV angstrom / internal time), and kinetic
+    energy (eV). "stress": -volume * stress with its kinetic part, xx yy zz yz xz xy, and kinetic energy (eV).
     """
 
     def __init__(self, what: str) -> None:
