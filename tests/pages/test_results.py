@@ -10,12 +10,6 @@ from pages import ROOT
 from validation import common
 
 FILES = sorted((ROOT / "validation" / "results").glob("*.json"))
-TO_MEASURE_AGAIN = {
-    "benchmarks_host_loops_h100",
-}
-"""Measured before results named a commit of the history: to be measured again."""
-OLDER_THAN_ITS_DRIVER = {"kappa_argon"}
-"""Named the commit below the one that brought its driver: to be measured again."""
 
 
 def commits(found):
@@ -47,7 +41,7 @@ def is_of_a_commit(file, history):
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_a_result_names_commits_of_the_history(file, history):
-    assert is_of_a_commit(file, history) == (file.stem not in TO_MEASURE_AGAIN)
+    assert is_of_a_commit(file, history)
 
 
 def made_by(found):
@@ -68,11 +62,7 @@ def test_the_commit_of_a_result_has_the_driver_that_its_command_names(history):
             module = re.search(r"-m (validation[.\w]*)", command)[1].replace(".", "/")
             if not trees[commit] & {f"{module}.py", f"{module}/__main__.py"}:
                 missing.append((file.stem, module, commit))
-    assert {name for name, *_ in missing} == TO_MEASURE_AGAIN | OLDER_THAN_ITS_DRIVER, missing
-
-
-def test_the_list_of_older_results_has_no_other_names():
-    assert {file.stem for file in FILES} >= TO_MEASURE_AGAIN
+    assert not missing
 
 
 @pytest.mark.parametrize("commit", ["", "0123456789ab+"])
