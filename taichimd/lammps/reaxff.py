@@ -97,13 +97,13 @@ class ChargeFix:
 
 @contextmanager
 def _with_atoms(
-    atoms: Atoms, file: str | Path, tolerance: float, charges: ChargeFix = ChargeFix()
+    atoms: Atoms, file: str | Path, tolerance: float, charges: ChargeFix = ChargeFix(), threads: int = 1
 ) -> Iterator[tuple[Any, Box]]:
     """LAMMPS with these atoms at rest, the potential and its charges; and its box."""
     box, elements = lammps_box(atoms, margin=20.0), unique_elements(atoms)
     setup = reaxff_setup(atoms, box, elements, file)
     with (
-        running(atoms, np.zeros((len(atoms), 3)), box, setup) as lmp,
+        running(atoms, np.zeros((len(atoms), 3)), box, setup, threads) as lmp,
         tempfile.TemporaryDirectory() as folder,
     ):
         for command in charges.commands(elements, box, tolerance, folder):
@@ -120,9 +120,10 @@ def lammps_reaxff_nve(
     n_steps: int,
     every: int,
     charges: ChargeFix = ChargeFix(),
+    threads: int = 1,
 ) -> Array:
     """Total energy (eV) at the start and after each `every` of NVE steps of `timestep` fs, by LAMMPS."""
-    with _with_atoms(atoms, file, tolerance, charges) as (lmp, box):
+    with _with_atoms(atoms, file, tolerance, charges, threads) as (lmp, box):
         speeds = (atoms.get_velocities() * units.fs) @ box.rotation.T
         lmp.scatter_atoms("v", 1, 3, np.ctypeslib.as_ctypes(np.ascontiguousarray(speeds).ravel()))
         for command in (

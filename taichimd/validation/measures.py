@@ -49,9 +49,10 @@ class Check:
     measures: tuple[Measure, ...]  # what it finds
     # returns a `Found` or a `NotRun` for each name. What a force field does not have it may raise as
     # SettingsError, PropertyError, BackendError or CapacityError: then its measures are not run.
-    run: Callable[["Case"], Findings]
+    run: Callable[["Case"], Any]
     title: str  # of what it does, for the progress line
     quick: bool = True  # whether `--quick` runs it
+    late: bool = False  # whether `run` starts a process, and returns a function to call after other checks
 
 
 @dataclass(frozen=True)

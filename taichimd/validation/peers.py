@@ -1,5 +1,6 @@
 """LAMMPS with its own code for the same potential: energies, forces, virial, a trajectory."""
 
+import os
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,15 @@ from taichimd.lammps.reference import lammps_energies, lammps_evaluate, lammps_n
 from taichimd.lammps.styles import Style, reaxff_file, style_of
 from taichimd.program.engine import Engine
 from taichimd.validation.case import Case
+from taichimd.validation.elsewhere import Elsewhere
 from taichimd.validation.measures import Check, Findings, Found, Measure, NotRun
 
 CHARGES = 1e-12
 """Tolerance of charges on both sides."""
+PASSIVE = {"OMP_WAIT_POLICY": "passive"}
+"""Environment of LAMMPS: threads that wait leave the processor to our checks."""
+LAMMPS_THREADS = 4
+"""At most, of a run of ReaxFF: its loops give each thread 50 atoms at a time."""
 LEAST_WIDTH = 10.0
 """Angstrom of a cell. In smaller cells LAMMPS leaves out hydrogen bonds to an image of the donor."""
 ENERGY = Measure("lammps-energy", "Does LAMMPS's own code give the same energy?", 1e-9)
@@ -93,19 +99,22 @@ def trajectory(case: Case) -> Findings:
     return {"lammps-trajectory": Found(value, f"{steps} steps")}
 
 
-def lammps_series(case: Case, begin: Atoms, steps: int, every: int, timestep: float) -> Array:
-    """LAMMPS's total energies (eV) from a state on; the time step is in ASE's unit."""
+def lammps_series(case: Case, begin: Atoms, steps: int, every: int, timestep: float) -> Elsewhere:
+    """A run of LAMMPS in another process: total energies (eV); the time step is in ASE's unit."""
     require_lammps()
+    given: dict[str, Any] = {"atoms": begin, "n_steps": steps, "every": every}
     if (file := reaxff_file(case.forcefield)) is not None:
         from taichimd.lammps.reaxff import lammps_reaxff_nve
 
-        step = timestep / units.fs
-        return lammps_reaxff_nve(begin, file, tolerance=1e-6, timestep=step, n_steps=steps, every=every)
+        threads = max(1, min(LAMMPS_THREADS, (os.cpu_count() or 1) // 2 - 1))
+        given |= {"file": file, "tolerance": 1e-6, "timestep": timestep / units.fs, "threads": threads}
+        return Elsewhere(lammps_reaxff_nve, given, PASSIVE)
     style = _style(case)
-    return lammps_energies(
-        begin, style.pair_style, style.pair_coeff, n_steps=steps, every=every, timestep=timestep,
-        pair_modify=style.pair_modify,
-    )  # fmt: skip
+    given |= {
+        "timestep": timestep, "pair_style": style.pair_style, "pair_coeff": style.pair_coeff,
+        "pair_modify": style.pair_modify,
+    }  # fmt: skip
+    return Elsewhere(lammps_energies, given)
 
 
 def _style(case: Case) -> Style:

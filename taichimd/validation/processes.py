@@ -1,23 +1,19 @@
 """The same run in other processes: with other threads, on the other backend, under the other runtime."""
 
 import os
-import pickle
-import subprocess
-import tempfile
 from collections.abc import Mapping
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 from ase import Atoms
 
 from taichimd.core import runtime
 from taichimd.core.arrays import Array
 from taichimd.core.cuda_driver import devices
-from taichimd.core.errors import BackendError, SettingsError
-from taichimd.core.processes import same_python
+from taichimd.forcefields.base import ForceField
+from taichimd.program.engine import Engine
 from taichimd.validation.case import Case
+from taichimd.validation.elsewhere import Elsewhere
 from taichimd.validation.measures import NUMBERS, Check, Findings, Found, Measure, NotRun
 from taichimd.validation.trajectories import BAR, separation, snapshots
 
@@ -26,11 +22,8 @@ THREADS = Measure(
 )
 BACKENDS = Measure("cuda", "Does a run on CUDA give the trajectory of the CPU?", 0.0, NUMBERS)
 RUNTIMES = Measure("runtimes", "Do Taichi and quadrants give the same trajectory on this backend?", BAR, "Å")
-LONGEST = 3600
-"""Seconds after which a process is ended."""
 SHARE = 10
 """A snapshot after every tenth of the steps."""
-CHILD = "from taichimd.validation.processes import child; child({folder!r})"
 
 
 def steps_of(last: int) -> list[int]:
@@ -38,50 +31,24 @@ def steps_of(last: int) -> list[int]:
     return sorted({1, *range(max(last // SHARE, 1), last + 1, max(last // SHARE, 1)), last})
 
 
-def child(folder: str) -> None:
-    """Run what `run_elsewhere` has left in a folder, and leave the snapshots there."""
-    with np.load(Path(folder) / "start.npz") as start:
-        given = dict(start)
-    runtime.start(str(given["backend"]))
-    forcefield = pickle.loads((Path(folder) / "forcefield.pickle").read_bytes())
-    from taichimd.program.engine import Engine
-
-    atoms = Atoms(
-        given["numbers"], given["positions"], cell=given["cell"], pbc=given["pbc"], masses=given["masses"]
-    )
+def run(
+    atoms: Atoms, velocities: Array, forcefield: ForceField, backend: str, steps: list[int], timestep: float
+) -> tuple[Array, Array]:
+    """Snapshots of a run in a new process; arguments as of `snapshots`."""
+    runtime.start(backend)
     engine = Engine(atoms, forcefield)
-    engine.set_state(velocities=given["velocities"])
-    x, v = snapshots(engine, given["steps"].tolist(), float(given["timestep"]))
-    np.savez(Path(folder) / "end.npz", x=x, v=v)
+    engine.set_state(velocities=velocities)
+    return snapshots(engine, steps, timestep)
 
 
-def run_elsewhere(case: Case, last: int, backend: str, environment: Mapping[str, str]) -> tuple[Array, Array]:
-    """Snapshots of the run in another process with more variables of the environment."""
+def elsewhere(case: Case, last: int, backend: str, environment: Mapping[str, str]) -> Elsewhere:
+    """The run in another process with more variables of the environment; its result are snapshots."""
     case.forcefield.check_bounded()
-    with tempfile.TemporaryDirectory(prefix="taichimd-validate-") as folder:
-        try:
-            held = pickle.dumps(case.forcefield)
-        except (pickle.PicklingError, TypeError, AttributeError) as error:
-            raise SettingsError(f"{case.name} cannot be taken to another process: {error}") from error
-        (Path(folder) / "forcefield.pickle").write_bytes(held)
-        atoms = case.moving
-        np.savez(
-            Path(folder) / "start.npz", backend=backend, numbers=atoms.numbers, positions=case.start[0],
-            velocities=case.start[1], masses=atoms.get_masses(), cell=atoms.cell.array, pbc=atoms.pbc,
-            steps=steps_of(last), timestep=case.timestep,
-        )  # fmt: skip
-        command = same_python(CHILD.format(folder=folder))
-        try:
-            done = subprocess.run(
-                command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=LONGEST
-            )
-        except subprocess.TimeoutExpired as error:
-            raise BackendError(f"a process did not end within {LONGEST} s") from error
-        if done.returncode:
-            lines = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:]
-            raise BackendError(f"the process ended with {done.returncode}: {' '.join(lines)}")
-        with np.load(Path(folder) / "end.npz") as end:
-            return end["x"], end["v"]
+    given = {
+        "atoms": case.moving, "velocities": case.start[1], "forcefield": case.forcefield, "backend": backend,
+        "steps": steps_of(last), "timestep": case.timestep,
+    }  # fmt: skip
+    return Elsewhere(run, given, environment)
 
 
 def here(case: Case, last: int) -> tuple[Array, Array]:
@@ -94,11 +61,13 @@ def threads(case: Case) -> Findings:
     last, counts = case.level.steps, ("1",) if case.level.name == "quick" else ("1", "3")
     if runtime.backend() == "cuda":
         counts = ("1", "2")
-    runs = {n: run_elsewhere(case, last, "cpu", {"TAICHIMD_THREADS": n}) for n in counts}
-    first = runs[counts[0]] if runtime.backend() == "cuda" else here(case, last)
-    found = sum(separation(first, one)["differing_numbers"][-1] for one in runs.values())
-    own = os.environ.get("TAICHIMD_THREADS") or os.cpu_count()
-    beside = "" if runtime.backend() == "cuda" else f", beside {own} here"
+    started = [elsewhere(case, last, "cpu", {"TAICHIMD_THREADS": n}) for n in counts]
+    own = None if runtime.backend() == "cuda" else here(case, last)
+    runs = [one.result() for one in started]
+    first = runs[0] if own is None else own
+    found = sum(separation(first, one)["differing_numbers"][-1] for one in runs)
+    count = os.environ.get("TAICHIMD_THREADS") or os.cpu_count()
+    beside = "" if own is None else f", beside {count} here"
     return {
         "threads": Found(float(found), f"threads of a process: {' and '.join(counts)}{beside}; {last} steps")
     }
@@ -110,7 +79,8 @@ def backends(case: Case) -> Findings:
         return {"cuda": NotRun("no CUDA device was found on this machine")}
     last = case.level.far
     other = "cpu" if runtime.backend() == "cuda" else "cuda"
-    apart = separation(here(case, last), run_elsewhere(case, last, other, {}))
+    started = elsewhere(case, last, other, {})
+    apart = separation(here(case, last), started.result())
     return {"cuda": _apart(apart, last, runtime.NAME == "quadrants")}
 
 
@@ -130,8 +100,8 @@ def runtimes(case: Case) -> Findings:
     if find_spec(other) is None:
         return {"runtimes": NotRun(f"the runtime {other} is not installed")}
     last = case.level.far
-    there = run_elsewhere(case, last, runtime.backend(), {"TAICHIMD_RUNTIME": other})
-    apart = separation(here(case, last), there)
+    started = elsewhere(case, last, runtime.backend(), {"TAICHIMD_RUNTIME": other})
+    apart = separation(here(case, last), started.result())
     told = f"{other} beside {runtime.NAME}, {last} steps; {apart['differing_numbers'][-1]} numbers differ"
     return {"runtimes": Found(max(apart["max_dx"]), told, data={**apart, "steps": steps_of(last)})}
 

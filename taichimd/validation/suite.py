@@ -2,8 +2,10 @@
 
 import math
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 from ase import Atoms
@@ -42,7 +44,6 @@ from taichimd.validation.measures import (
     NOT_RUN,
     PASSED,
     Check,
-    Findings,
     Found,
     NotRun,
     Outcome,
@@ -178,14 +179,7 @@ def validate(
     level, forcefield = LEVELS["quick" if quick else "full"], load_forcefield(potential)
     start(backend)
     case = case_of(forcefield, atoms, level, elements, temperature, seed)
-    outcomes: list[Outcome] = []
-    for check in CHECKS:
-        if wanted := [one for one in check.measures if one.name in chosen]:
-            on_check(check.title)
-            clock = time.perf_counter()
-            found = taken(check, case)
-            seconds = time.perf_counter() - clock
-            outcomes += [outcome_of(one, found[one.name], seconds) for one in wanted]
+    outcomes = _outcomes(case, chosen, on_check)
     facts = {
         "formula": case.atoms.get_chemical_formula(), "atoms": len(case.atoms), "built": case.built,
         "periodic": case.atoms.pbc.tolist(), "cell_A": case.atoms.cell.lengths().tolist(),
@@ -194,6 +188,36 @@ def validate(
     record = forcefield.describe(case.species)
     seconds = time.perf_counter() - begun
     return Certificate(forcefield.name, record, facts, level.name, tuple(outcomes), seconds, seed)
+
+
+def _outcomes(case: Case, chosen: set[str], on_check: Callable[[str], None]) -> list[Outcome]:
+    """The outcomes of the chosen measures; late checks are started before the others, and end after them."""
+    seconds: dict[str, float] = defaultdict(float)
+
+    def timed(check: Check, work: Callable[[], Any]) -> Any:
+        on_check(check.title)
+        clock = time.perf_counter()
+        found = taken(check, work)
+        seconds[check.title] += time.perf_counter() - clock
+        return found
+
+    wanted = [one for one in CHECKS if chosen & {measure.name for measure in one.measures}]
+    found: dict[str, Any] = {}
+    for check in sorted(wanted, key=lambda one: not one.late):
+        if case.level.name == "quick" and not check.quick:
+            left_out = NotRun("--quick leaves it out; --full runs it")
+            found[check.title] = {measure.name: left_out for measure in check.measures}
+        else:
+            found[check.title] = timed(check, partial(check.run, case))
+    for check in wanted:
+        if callable(finish := found[check.title]):
+            found[check.title] = timed(check, finish)
+    return [
+        outcome_of(measure, found[check.title][measure.name], seconds[check.title])
+        for check in wanted
+        for measure in check.measures
+        if measure.name in chosen
+    ]
 
 
 def _chosen(only: Sequence[str] | None) -> set[str]:
@@ -224,12 +248,10 @@ def case_of(
     )
 
 
-def taken(check: Check, case: Case) -> Findings:
-    """What a check finds; its errors become what they mean for its measures."""
-    if case.level.name == "quick" and not check.quick:
-        return {one.name: NotRun("--quick leaves it out; --full runs it") for one in check.measures}
+def taken(check: Check, work: Callable[[], Any]) -> Any:
+    """What `work` of a check returns; its errors become findings of the measures of the check."""
     try:
-        return check.run(case)
+        return work()
     except CANNOT as error:
         return {one.name: NotRun(str(error)) for one in check.measures}
     except TaichimdError as error:

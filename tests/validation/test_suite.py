@@ -2,7 +2,10 @@
 
 import json
 import math
+import os
 import re
+import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +15,10 @@ from ase.build import bulk
 
 from taichimd import validate
 from taichimd.app.console import Console
-from taichimd.core.errors import BlowUpError, PropertyError, SettingsError
+from taichimd.core.errors import BackendError, BlowUpError, PropertyError, SettingsError
 from taichimd.forcefields.library import shipped
 from taichimd.forcefields.load import load_forcefield
-from taichimd.validation import bits, derivatives, drift, peers, processes, suite
+from taichimd.validation import bits, derivatives, drift, elsewhere, peers, processes, suite
 from taichimd.validation.case import Case
 from taichimd.validation.certificate_page import certificate_page
 from taichimd.validation.crystals import crystal_for
@@ -45,23 +48,78 @@ def test_a_value_passes_up_to_its_limit_and_what_is_no_number_fails(found, statu
     assert (outcome.value is None) == (status == "not run")
 
 
-def test_what_cannot_be_done_is_not_run_and_what_breaks_fails():
-    measure = Measure("bits", "Question?", 0.0, NUMBERS)
+BITS = Measure("bits", "Question?", 0.0, NUMBERS)
 
+
+def outcomes_of(monkeypatch, level, *checks):
+    monkeypatch.setattr(suite, "CHECKS", checks)
+    called = []
+    chosen = {measure.name for check in checks for measure in check.measures}
+    found = suite._outcomes(Case("name", None, None, level), chosen, called.append)
+    return {one.name: one for one in found}, called
+
+
+def test_what_cannot_be_done_is_not_run_and_what_breaks_fails(monkeypatch):
     def raises(error):
         def run(case):
             raise error
 
-        return Check((measure,), run, "title")
+        found, _ = outcomes_of(monkeypatch, FULL, Check((BITS,), run, "title"))
+        return found["bits"]
 
-    case = Case("name", None, None, FULL)
-    cannot = suite.taken(raises(PropertyError("has none")), case)["bits"]
-    assert cannot == NotRun("has none")
-    broken = suite.taken(raises(BlowUpError("atom 3 has left", 7, 3)), case)["bits"]
-    assert outcome_of(measure, broken, 0.0).status == "failed"
+    assert raises(PropertyError("has none")).status == "not run"
+    broken = raises(BlowUpError("atom 3 has left", 7, 3))
+    assert broken.status == "failed"
     assert "atom 3" in broken.detail
-    slow = Check((measure,), lambda case: {"bits": Found(0.0)}, "title", quick=False)
-    assert "--quick" in suite.taken(slow, Case("name", None, None, QUICK))["bits"].reason
+    slow = Check((BITS,), lambda case: {"bits": Found(0.0)}, "title", quick=False)
+    found, called = outcomes_of(monkeypatch, QUICK, slow)
+    assert "--quick" in found["bits"].detail
+    assert not called
+
+
+def test_a_late_check_begins_before_the_others_and_ends_after_them(monkeypatch):
+    """What it has started in another process runs beside them; the table keeps its order."""
+    late = Measure("late", "Question?", 0.0, NUMBERS)
+    done = []
+
+    def begin(case):
+        done.append("begin")
+        return lambda: done.append("end") or {"late": Found(0.0)}
+
+    def other(case):
+        done.append("other")
+        return {"bits": Found(1.0)}
+
+    checks = Check((late,), begin, "slow", late=True), Check((BITS,), other, "title")
+    found, called = outcomes_of(monkeypatch, FULL, *checks[::-1])
+    assert done == ["begin", "other", "end"]
+    assert called == ["slow", "title", "slow"]
+    assert [(name, one.status) for name, one in found.items()] == [("bits", "failed"), ("late", "passed")]
+
+    def fails(case):
+        def end():
+            raise BackendError("no LAMMPS")
+
+        return end
+
+    found, _ = outcomes_of(monkeypatch, FULL, Check((late,), fails, "slow", late=True))
+    assert found["late"].status == "not run"
+
+
+def test_another_process_returns_its_result_or_says_why_not(monkeypatch, tmp_path):
+    monkeypatch.setattr(elsewhere.tempfile, "tempdir", str(tmp_path))
+    other = elsewhere.Elsewhere(os.getenv, {"key": "TAICHIMD_OF_A_TEST"}, {"TAICHIMD_OF_A_TEST": "given"})
+    assert other.result() == "given"
+    other = elsewhere.Elsewhere(json.loads, {"s": "{"})
+    with pytest.raises(BackendError, match=r"ended with 1: json\.decoder\.JSONDecodeError: Expecting"):
+        other.result()
+    with pytest.raises(SettingsError, match="another process"):
+        elsewhere.Elsewhere(os.getenv, {"key": lambda: None})
+    waits = elsewhere.Elsewhere(partial(time.sleep, 60), {})
+    process = waits._process
+    del waits  # nobody will ask for its result
+    assert process.poll() is not None
+    assert not list(tmp_path.iterdir())
 
 
 def test_without_lammps_or_a_gpu_checks_are_not_run(monkeypatch):
@@ -230,45 +288,42 @@ def test_organic_reaxff_gets_molecules_with_all_its_elements():
 def test_drift_beyond_its_limit_is_measured_again_with_half_the_time_step(monkeypatch):
     slopes = {1: 3e-6, 2: 8e-7}
 
-    def run(case, division, beside=True):
-        return {
+    def begin(case, division, beside=True):
+        return lambda: {
             "drift": Found(slopes[division]), "fluctuation": Found(0.01), "drift-lammps": NotRun("no"),
         }  # fmt: skip
 
-    monkeypatch.setattr(drift, "_drift", run)
+    monkeypatch.setattr(drift, "_begin", begin)
     case = Case("name", load_forcefield("Si.sw"), None, QUICK)
-    found = drift.drift(case)["drift"]
+    found = drift.drift(case)()["drift"]
     assert found.value == 8e-7
     assert "half the time step" in found.detail
     assert "drift 3.0e-06" in found.detail
     slopes[2] = 3e-6  # what does not fall with the time step is no error of the integrator
-    assert outcome_of(drift.DRIFT, drift.drift(case)["drift"], 0.0).status == "failed"
+    assert outcome_of(drift.DRIFT, drift.drift(case)()["drift"], 0.0).status == "failed"
     slopes[1] = 5e-7
-    assert drift.drift(case)["drift"].value == 5e-7
+    assert drift.drift(case)()["drift"].value == 5e-7
 
 
 def test_a_total_energy_that_follows_the_charges_is_told_from_a_wrong_force(monkeypatch):
     """With LAMMPS's constants the energy of ReaxFF is not stationary in the charges."""
     scatter = {"lammps": 0.08, "consistent": 0.006}
 
-    def run(case, division, beside=True):
+    def begin(case, division, beside=True):
         (term,) = case.forcefield.terms
         value = Found(scatter[term.options.constants], "rms")
-        return {
-            "drift": Found(0.0),
-            "fluctuation": value,
-            "drift-lammps": Found(0.0) if beside else NotRun(""),
-        }
+        other = Found(0.0) if beside else NotRun("")
+        return lambda: {"drift": Found(0.0), "fluctuation": value, "drift-lammps": other}
 
-    monkeypatch.setattr(drift, "_drift", run)
+    monkeypatch.setattr(drift, "_begin", begin)
     case = Case("name", load_forcefield("H2O.ffield"), None, QUICK, temperature=300.0)
-    found = drift.drift(case)
+    found = drift.drift(case)()
     assert found["fluctuation"].value == 0.006
     assert "consistent constants" in found["fluctuation"].detail
     assert found["fluctuation"].detail.endswith("follows the charges: fluctuation 8.0e-02")
     assert found["drift-lammps"] == Found(0.0), "LAMMPS is compared with the constants of the potential"
     scatter["consistent"] = 0.07  # something else is wrong
-    found = drift.drift(case)["fluctuation"]
+    found = drift.drift(case)()["fluctuation"]
     assert outcome_of(drift.FLUCTUATION, found, 0.0).status == "failed"
     assert "half the time step" in found.detail
 
