@@ -99,6 +99,11 @@ def run_sweep(sweep: Sweep, console: Console) -> int:
         flags, axes, sweep.job_file, seeds=sweep.seeds, numbered=False, common_noise=sweep.common_noise
     )
     mine = sweep.numbers(len(own))
+    if not sweep.sets and sweep.seeds == 1:
+        raise SettingsError(
+            "a sweep needs values of a setting, such as --set temperature=300,400, or --seeds 4; taichimd "
+            "run runs a job once"
+        )
     with locked(folder, tell=teller(console)):
         RunSet(folder, own).begin(overwrite=sweep.overwrite, go_on=True)
         names = {one.name for one in own}

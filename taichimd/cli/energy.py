@@ -55,12 +55,14 @@ def energy(
     atoms, notes = read_noted(structure, units=input_units, atom_style=atom_style)
     notes += unused_charges(atoms)
     forcefield = load_forcefield(parse_potential(potential))
-    notes += notes_on_overlap(atoms)
-    for remark in notes + forcefield.remarks_on_time(len(atoms), 1, backend):
+    for remark in forcefield.remarks_on_time(len(atoms), 1, backend):
         say(f"note: {remark}", err=True)
     engine = Engine(atoms, forcefield, **options)
     result = engine.evaluate()
     require_finite(result.energy, result.forces, engine)
+    notes += notes_on_overlap(atoms)
+    for note in notes:
+        say(f"note: {note}", err=True)
     parts = EnergyTerms(engine).values() if terms else None
     if json:
         say(_as_json(structure, atoms, forcefield.name, engine.decomposition, result, parts, notes))

@@ -153,10 +153,10 @@ def relax(
     freedoms = [one] if (one := cell_freedom(atoms, settings)) else []
     if freedoms:
         forcefield.check_virial("a cell that relaxes")
-    for note in notes_on_overlap(atoms):
-        warnings.warn(note, TaichimdWarning, stacklevel=2)
     engine = Engine(atoms, forcefield, **compute | _skin(compute, freedoms, forcefield))
     _check(engine)
+    for note in notes_on_overlap(atoms):
+        warnings.warn(note, TaichimdWarning, stacklevel=2)
     return _minimised(engine.members, [atoms], freedoms, settings, on_row, should_stop, started)[0]
 
 
@@ -198,13 +198,13 @@ def relax_many(
             with errors_name(names[number]):
                 found.append(relax(atoms, forcefield, on_row=on_own, **more))
         return found
-    for name, atoms in zip(names, systems, strict=True):
-        for note in notes_on_overlap(atoms):
-            warnings.warn(f"{name}: {note}", TaichimdWarning, stacklevel=2)
     batch = Batch(systems, forcefield, names=names, **compute | _skin(compute, freedoms, forcefield))
     for number, member in enumerate(batch.members):
         with errors_name(names[number]):
             _check(member)
+    for name, atoms in zip(names, systems, strict=True):
+        for note in notes_on_overlap(atoms):
+            warnings.warn(f"{name}: {note}", TaichimdWarning, stacklevel=2)
     return _minimised(batch.members, systems, freedoms, settings, on_row, should_stop, started)
 
 

@@ -1,4 +1,4 @@
-"""The command `taichimd kappa` behind its options: header, progress, files, summary."""
+"""The command `taichimd kappa` after its options are read: header, progress, files, summary."""
 
 import time
 import warnings
@@ -13,6 +13,7 @@ from rich.console import Console
 from taichimd.app.notes import of_timestep
 from taichimd.app.progress import duration
 from taichimd.app.summary import print_analysis
+from taichimd.core.printable import counted
 from taichimd.core.signals import StopRequest
 from taichimd.core.units import PS
 from taichimd.estimators.without_window import disagreement
@@ -26,6 +27,7 @@ from taichimd.system.overlaps import notes_on_overlap
 from taichimd.transport import files
 from taichimd.transport.kappa import Kappa, check_potential, systems_of, thermal_conductivity
 from taichimd.transport.layout import Layout
+from taichimd.transport.observed import plan_of
 from taichimd.transport.settings import KappaSettings
 from taichimd.transport.spectra_files import notes_on
 
@@ -59,7 +61,10 @@ def run_kappa(
     forcefield.check_species(sorted(set(atoms.symbols)))
     check_potential(forcefield, settings)
     forcefield.check_bounded()
-    system, _ = systems_of(atoms, settings)[0]
+    systems = systems_of(atoms, settings)
+    for _, layout in systems:
+        plan_of(settings, layout, settings.force_of(0))  # refuses what does not fit the run
+    system, _ = systems[0]
     with locked(folder):
         files.prepare(folder, overwrite)
         given = {"structure": structure, "potential_given": potential}
@@ -83,9 +88,8 @@ def _run_in_folder(
     formula = system.get_chemical_formula(empirical=True)
     title = f"{formula}, {len(system):,} atoms, {settings.temperature:g} K, {forcefield.name}"
     each = f"{settings.equilibrate / 1000:g} + {settings.time / 1000:g} ps"
-    console.print(
-        f"{title}\n{settings.method}, {settings.all_runs} runs of {each}", highlight=False, markup=False
-    )
+    runs = counted(settings.all_runs, "run")
+    console.print(f"{title}\n{settings.method}, {runs} of {each}", highlight=False, markup=False)
     if settings.spectrum:
         console.print(_cost(systems_of(atoms, settings), settings), highlight=False, markup=False)
     notes = [*of_timestep(settings.timestep), *read]

@@ -40,7 +40,7 @@ class Layout:
     periodic: bool  # whether there are two paths
     paths: tuple[NDArray[np.int64], ...]  # atoms of each path
     signs: tuple[int, ...]  # 1 where heat flows along the axis, else -1
-    # of each interface, atoms before and behind it along the axis
+    # of each interface, atoms before and after it along the axis
     sides: tuple[tuple[NDArray[np.int64], NDArray[np.int64]], ...] = ()
 
     @property
@@ -232,13 +232,13 @@ def _laid_out(
     else:
         pieces = [(first + width, last - width)]
         hot, cold = x < first + width, x > last - width
-    length = pieces[0][1] - pieces[0][0]
-    if length < width:
-        least = 4.0 * width if periodic else 3.0 * width
+    if pieces[0][1] - pieces[0][0] < width:
+        parts, between = (4, "two paths") if periodic else (3, "a path")
+        longer = "longer lengths" if settings.lengths else f"repeat it along {letter} (supercell)"
         raise SettingsError(
-            f"the cell is {last - first:.4g} Å long along {letter}, which leaves {length:.4g} Å between two "
-            f"baths of {width:g} Å; expected {least:.4g} Å or more: repeat it along {letter} (supercell), or "
-            "take a shorter bath_length"
+            f"the cell is {last - first:.4g} Å long along {letter}, too short for two baths of {width:g} Å "
+            f"and {between} of the same length between them; expected {parts * width:.4g} Å or more: "
+            f"{longer}, or a bath_length of {(last - first) / parts:.3g} Å or less"
         )
     return np.flatnonzero(hot & free), np.flatnonzero(cold & free), pieces
 

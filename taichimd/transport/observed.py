@@ -7,7 +7,7 @@ import numpy as np
 
 from taichimd.app.live import Observations
 from taichimd.core.arrays import Array
-from taichimd.observables.planning import make_plan
+from taichimd.observables.planning import Plan, make_plan
 from taichimd.observables.spectrum import Spectrum
 from taichimd.transport.layout import Halves, Layout
 from taichimd.transport.settings import AXES, KappaSettings
@@ -20,6 +20,12 @@ def observations_of(
     engine: "System", settings: KappaSettings, layout: Layout | Halves | None, force: Sequence[float]
 ) -> Observations | None:
     """Observables of a run with a driving force; None if there are none."""
+    plan = plan_of(settings, layout, force)
+    return None if plan is None else Observations(engine, plan, None if layout is None else layout.groups)
+
+
+def plan_of(settings: KappaSettings, layout: Layout | Halves | None, force: Sequence[float]) -> Plan | None:
+    """What a run with a driving force observes; a SettingsError if that does not fit the run."""
     kinds: tuple[str, ...] = {"nemd": ("flow", "profile"), "interface": ("interface",)}.get(
         settings.method, ()
     )
@@ -28,7 +34,7 @@ def observations_of(
         return None
     first = 0 if settings.method == "interface" else round(settings.window_fs / settings.timestep)
     of = layout.spectrum_of if isinstance(layout, Layout) else "all"
-    plan = make_plan(
+    return make_plan(
         kinds,
         first,
         settings.steps - first,
@@ -38,7 +44,6 @@ def observations_of(
         spectrum=(settings.along or AXES[int(np.argmax(force))], of, settings.spectrum_window or 1000.0),
         interface="first>second",
     )
-    return Observations(engine, plan, None if layout is None else layout.groups)
 
 
 def found_by(observations: Observations) -> dict[str, Array]:

@@ -304,7 +304,7 @@ class KappaSettings(Settings):
         samples, interval = self.steps // self.every + 1, self.every * self.timestep
         fewest, leaves = 2, TWO_ORIGINS
         if self.method not in _EQUILIBRIUM:
-            fewest, leaves = MIN_INDEPENDENT, f"{MIN_INDEPENDENT} samples behind it, for an error"
+            fewest, leaves = MIN_INDEPENDENT, f"{MIN_INDEPENDENT} samples after it, for an error"
         longest = samples - fewest
         if longest < 1:
             raise mistake(

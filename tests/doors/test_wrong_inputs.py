@@ -4,18 +4,23 @@ import pytest
 from ase.build import bulk
 from ase.io import write
 
+KAPPA = "kappa si.extxyz --potential Si.sw --temperature 300"
+
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write("si.extxyz", bulk("Si", cubic=True))
     write("au.extxyz", bulk("Au", cubic=True))
+    silicon = bulk("Si", cubic=True)
+    write("double.extxyz", silicon + silicon[:1])
     (tmp_path / "text.xyz").write_text("hello\nworld\n")
     (tmp_path / "table.csv").write_text("a,b\n1,2\n")
     (tmp_path / "kappa.out").write_text("1.0 2.0 0.1 0.2 5.0\n")
     (tmp_path / "POSCAR").write_text("Si\n1.0\n5 0 0\n0 5 0\n")
     (tmp_path / "empty").mkdir()
     job = 'structure = "si.extxyz"\npotential = "Si.sw"\nsteps = 9\n'
+    (tmp_path / "job.toml").write_text(job)
     (tmp_path / "insert.toml").write_text(f'{job}[insert]\nmolecule = "Ar"\n')
     return tmp_path
 
@@ -53,6 +58,29 @@ def folder(tmp_path, monkeypatch):
         ),
         ("validate Si.sw --output text.xyz", "cannot write text.xyz: a file is in the way of the folder"),
         ("convert kappa.out --output text.xyz", "cannot write text.xyz: a file is in the way of the folder"),
+        (
+            f"{KAPPA} --method hnemd --spectrum --spectrum-window 500ps --time 1ps --window 0.2ps",
+            "spectrum_window = 500 ps is longer than a fifth of the run",
+        ),
+        (
+            f"{KAPPA} --method nemd --difference 20 --bath-length 40",
+            "the cell is 5.43 Å long along x, too short for two baths of 40 Å and two paths of the same "
+            "length between them; expected 160 Å or more: repeat it along x (supercell), or a bath_length of "
+            "1.36 Å or less",
+        ),
+        (
+            "energy double.extxyz --potential Si.sw",
+            "atoms 0 and 8 (counted from 0) are 0 angstrom apart; remove",
+        ),
+        (
+            "relax double.extxyz --potential Si.sw",
+            "atoms 0 and 8 (counted from 0) are 0 angstrom apart; remove",
+        ),
+        (KAPPA.replace("si.", "double."), "atoms 0 (Si) and 8 (Si), counted from 0, are at one place, 0 Å"),
+        (
+            "sweep job.toml",
+            "a sweep needs values of a setting, such as --set temperature=300,400, or --seeds 4",
+        ),
         (
             "run empty --potential Si.sw --steps 9",
             "folder empty has no checkpoint.npz; expected a structure file",

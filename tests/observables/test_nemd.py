@@ -39,7 +39,10 @@ def test_baths_are_laid_out_at_0_and_at_half_the_cell():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"bath_length": 20.0}, "leaves 11.8 Å between two baths of 20 Å; expected 80 Å or more"),
+        (
+            {"bath_length": 20.0},
+            "too short for two baths of 20 Å and .* 80 Å or more: .* a bath_length of 15.9 Å or less",
+        ),
         (
             {"bath_length": None, "hot": "index 0 1", "cold": "x > 40"},
             "the hot bath has 2 atoms; expected 10",
