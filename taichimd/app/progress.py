@@ -80,6 +80,7 @@ class ProgressObserver(Observer):
 
     def _start(self) -> None:
         self._started = time.perf_counter()
+        self._since: tuple[int, float] | None = None
         self._pause = PLAIN_SECONDS
         self._printed = self._started - PLAIN_SECONDS + _FIRST_LINE_SECONDS
         if self._console.is_jupyter:
@@ -135,6 +136,8 @@ class ProgressObserver(Observer):
         """Refresh the output, if enough time has passed."""
         self._follow(simulation)
         now = time.perf_counter()
+        if self._since is None and simulation.step > (self._first or 0):
+            self._since = (simulation.step, now)
         if self._live is None and now - self._printed < self._pause:
             return
         if now - self._seen > _STALE_SECONDS:
@@ -142,19 +145,31 @@ class ProgressObserver(Observer):
         if simulation.step != self._last:
             self._show(simulation)
 
+    def _rate(self, step: int) -> float | None:
+        """Steps in a second since the first piece, which waits for kernels; None in the first piece.
+
+        A run of a single piece has the rate of this piece.
+        """
+        begun, since = self._since or (step, 0.0)
+        if begun == step:
+            if step != self._last:
+                return None
+            begun, since = self._first or 0, self._started
+        return (step - begun) / max(time.perf_counter() - since, 1e-9)
+
     def _show(self, simulation: SimulatedSystem) -> None:
         first, last = self._first or 0, self._last or 0
         done = simulation.step - first
-        elapsed = max(time.perf_counter() - self._started, 1e-9)
-        rate = done / elapsed
-        left = duration((last - simulation.step) / rate) if done else "-"
-        ns_day = rate * simulation.timestep / _FS_PER_NS * _SECONDS_PER_DAY
-        atom_steps = rate * simulation.engine.n_atoms
+        rate, left, ns_day, atom_steps = self._rate(simulation.step), "-", "-", "-"
+        if rate:
+            left = duration((last - simulation.step) / rate)
+            ns_day = f"{rate * simulation.timestep / _FS_PER_NS * _SECONDS_PER_DAY:.3g}"
+            atom_steps = f"{rate * simulation.engine.n_atoms:.2e}"
         self._printed = time.perf_counter()
         thermo = self._thermo
         temperature = f"{thermo.temperature:.1f}" if thermo else "-"
         drift = self._drift.shown(simulation.engine.n_atoms)
-        speed = f"{ns_day:.3g} ns/day · {atom_steps:.2e} atom-step/s · {temperature} K"
+        speed = f"{ns_day} ns/day · {atom_steps} atom-step/s · {temperature} K"
         steps = f"{simulation.step:,}/{last:,}"
         percent = 100 * done // max(last - first, 1)
         if self._line is not None:
@@ -166,7 +181,7 @@ class ProgressObserver(Observer):
             self._live.update(Group(self._bar, Text(line, style="dim")))
         else:
             self._console.print(
-                f"{simulation.step:>10} {percent:>4}% {left:>8} {ns_day:>8.3g} {atom_steps:>11.2e}"
+                f"{simulation.step:>10} {percent:>4}% {left:>8} {ns_day:>8} {atom_steps:>11}"
                 f" {temperature:>8} {drift:>19}",
                 highlight=False,
             )

@@ -1,6 +1,7 @@
 """The observers of the command line, used from Python."""
 
 import io
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -33,6 +34,25 @@ def test_progress_follows_each_run(simulation):
     simulation.run(20, observers=[progress])
     simulation.run(10, observers=[progress])
     assert lines(text) == [["step", "done"], ["20", "100%"], ["30", "100%"]]
+
+
+def test_speed_and_time_left_leave_out_the_first_piece_which_waits_for_kernels(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("taichimd.app.progress.time", SimpleNamespace(perf_counter=lambda: now[0]))
+    text = io.StringIO()
+    progress = ProgressObserver(Console(file=text, width=90))
+    thermo = SimpleNamespace(temperature=300.0, conserved=None)
+    run = SimpleNamespace(
+        step=0, last_step=1000, timestep=1.0, time_ps=0.0, engine=SimpleNamespace(n_atoms=8),
+        thermo=lambda: thermo,
+    )  # fmt: skip
+    progress.report(run, thermo)
+    for seconds, run.step in ((60.0, 1), (70.0, 101), (80.0, 201)):
+        now[0] = seconds
+        progress.tick(run)
+    head, *rows = (line.split()[2:5] for line in text.getvalue().splitlines())
+    assert head == ["left", "ns/day", "atom-step/s"]
+    assert rows == [["-"] * 3, ["1:30", "0.864", "8.00e+01"], ["1:20", "0.864", "8.00e+01"]]
 
 
 def test_a_bar_ends_with_its_block(simulation):
