@@ -42,17 +42,17 @@ class TaichiMD(CopiedCalculator):
 
     Each calculation sets all results together:
 
-    - `energy`, `free_energy`: potential energy (eV); always equal, there are no electrons here.
-    - `energies`: (n,) the atoms' shares of it (eV).
+    - `energy`, `free_energy`: potential energy (eV); both are equal, because there are no electrons.
+    - `energies`: (n,) energy of each atom (eV); their sum is `energy`.
     - `forces`: (n, 3) (eV/angstrom).
     - `stress`: (6,) derivative of the energy with respect to strain over the volume (eV/angstrom^3), tension
       positive, in the order xx yy zz yz xz xy, without the kinetic part (ASE adds it on request). A stress
       exists if the three cell vectors span a volume, for any periodic directions, as in ASE's own pair
       potentials. Otherwise a request for the stress raises `PropertyError`.
     - `charges`: (n,) e, of ReaxFF. Without charges in the force field a request raises `PropertyError`.
-    - `stresses`: (n, 6) the atoms' shares: symmetric part, over the same volume; their sum is `stress`.
+    - `stresses`: (n, 6) stress of each atom (symmetric part) over the same volume; their sum is `stress`.
 
-    `get_per_atom_virial` returns all nine components of these shares, which `get_heat_current` uses.
+    `get_per_atom_virial` returns all nine components of each atom, which `get_heat_current` uses.
 
     The user's Atoms are read, never wrapped or changed. Masses, momenta, charges and constraints are ignored.
     A calculator may serve different Atoms in turn. Calls share an engine only if species and periodic
@@ -149,14 +149,14 @@ class TaichiMD(CopiedCalculator):
         self._engine = self._shared = None
 
     def join(self, batch: Any, number: int, forcefield: Any) -> None:
-        """From now on evaluate image `number` of a `BatchCalculators`; copies do not."""
+        """Evaluate image `number` of a `BatchCalculators` from now on; copies evaluate alone."""
         self._shared, self._forcefield = (batch, number), forcefield
 
     def check_state(self, atoms: Atoms, tol: float = 1e-15) -> list[str]:
-        """What changed since the last calculation: the answer of ASE, found faster for large systems.
+        """What changed since the last calculation, as in ASE, but found faster for large systems.
 
-        ASE calls this method several times a step. For 100,000 atoms ASE's own comparison takes longer than
-        the forces on a GPU.
+        ASE calls this method several times a step, so its own comparison would dominate the time of a large
+        system.
 
         Args:
             atoms: the structure.
@@ -231,7 +231,7 @@ class TaichiMD(CopiedCalculator):
 
     @exclusive
     def get_energy_terms(self, atoms: Atoms | None = None) -> dict[str, float]:
-        """The energy of a sum of potentials, contribution by contribution, each evaluated for itself.
+        """The energy of each contribution of a sum of potentials.
 
             >>> from ase.build import bulk
             >>> from taichimd import LennardJones, TaichiMD
@@ -245,8 +245,8 @@ class TaichiMD(CopiedCalculator):
             atoms: the structure; None means that of the last calculation.
 
         Returns:
-            {name: eV} in the order of the sum; the second of one name is "name (2)". Up to last digits, their
-            sum is the energy. ReaxFF has twelve terms of its own.
+            {name: eV} in the order of the sum; a second contribution with the same name is "name (2)". The
+            sum is the energy up to rounding. ReaxFF has twelve terms.
 
         Raises:
             StructureError: no atoms, or atoms that cannot be evaluated.
@@ -287,8 +287,8 @@ class TaichiMD(CopiedCalculator):
     ) -> None:
         """Evaluate the force field once and set every result.
 
-        What changed is found by comparison with the engine's own state, not from `system_changes`: the
-        latter refers to the last *successful or failed* call and says nothing about a shared calculator.
+        Changes are found by comparison with the state of the engine, not from `system_changes`, which also
+        counts failed calls and does not know of a shared calculator.
 
         Args:
             atoms: the structure; None means that of the last calculation.

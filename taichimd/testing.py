@@ -42,7 +42,7 @@ def assert_consistent(
 
 
 def rattled(atoms: Atoms, amplitude: float = 0.1, seed: int = 1) -> Atoms:
-    """Displace every coordinate, in place, by a normal deviate of that standard deviation (angstrom)."""
+    """Displace every coordinate, in place, by normal random numbers of this standard deviation (angstrom)."""
     rng = np.random.default_rng(seed)
     atoms.positions += amplitude * rng.standard_normal((len(atoms), 3))
     return atoms
@@ -68,7 +68,7 @@ def silicon_carbide_512() -> Atoms:
 
 
 def silicon_triclinic() -> Atoms:
-    """72 silicon atoms in a sheared, unequally stretched cell without a right angle, atoms outside it too."""
+    """72 silicon atoms in a sheared and stretched cell without a right angle; some atoms are outside it."""
     atoms = bulk("Si", "diamond", a=5.432).repeat((3, 3, 4))
     strain = np.array([[1.02, 0.03, -0.02], [0.01, 0.98, 0.04], [-0.03, 0.02, 1.01]])
     atoms.set_cell(atoms.cell[:] @ strain, scale_atoms=True)

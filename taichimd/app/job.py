@@ -153,7 +153,7 @@ def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Pat
     steps = settings.run.number_of_steps()
     if steps is None:
         steps = checkpoint.last_step - checkpoint.step
-        # A run that was killed behind its last step has yet to write its results.
+        # A run that was killed after its last step has yet to write its results.
         here = "output" not in given.given or same_path(Path(given.output.folder), path.parent)
         if steps < 0 or (steps == 0 and not (here and _lacks_results(path, checkpoint, given))):
             raise SettingsError(

@@ -311,7 +311,7 @@ def _going(systems: Sequence[Watched], whole: list[Watched]) -> tuple[set[int], 
 
 
 def _next(now: int, rhythms: set[int], last: int) -> int:
-    """The first step behind `now` that belongs to a rhythm; `last` at most."""
+    """The first step after `now` that belongs to a rhythm; `last` at most."""
     return min([last, *((now // rhythm + 1) * rhythm for rhythm in rhythms)])
 
 

@@ -45,7 +45,7 @@ class Observer:
         """Called after each piece of steps, a few times a second."""
 
     def ended(self) -> None:
-        """Called before `run` returns: what was reported must now be in its file."""
+        """Called before `run` returns: everything that was reported must now be written."""
 
 
 class Sampler:

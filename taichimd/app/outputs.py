@@ -47,7 +47,7 @@ class GrowingFile(Observer):
         self._last: int | None = None
 
     def open(self, simulation: SimulatedSystem) -> None:
-        """Open the file, unless it is open; the first report does so, too.
+        """Open the file, unless it is open; otherwise the first report opens it.
 
         Args:
             simulation: the simulation that will be reported.
@@ -71,7 +71,7 @@ class GrowingFile(Observer):
             self._last = thermo.step
 
     def sync(self) -> None:
-        """Force everything onto the disk."""
+        """Wait until everything is on the disk."""
         if self._writer is not None:
             self._writer.sync()
 
@@ -284,7 +284,7 @@ class RunFiles:
             file.open(simulation)
 
     def sync(self) -> None:
-        """Force everything onto the disk."""
+        """Wait until everything is on the disk."""
         for file in self.observers:
             file.sync()
 

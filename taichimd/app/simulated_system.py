@@ -70,11 +70,11 @@ class SimulatedSystem(NotCopied):
         fix(self._structure, engine.held)
 
     def exchanged(self, engine: "System", groups: Mapping[str, list[list[int]]] | None) -> None:
-        """Go on with another engine, after molecules were inserted or deleted here or in another system.
+        """Continue with a different engine, after molecules of any system were inserted or deleted.
 
         Args:
             engine: in the state after the exchange.
-            groups: runs of the numbers of the atoms of each group; None: the atoms are the same.
+            groups: intervals of the numbers of the atoms of each group; None: the atoms are the same.
         """
         self.engine, self._terms = engine, None
         if groups is not None:
@@ -129,7 +129,7 @@ class SimulatedSystem(NotCopied):
         return None if found is None else found[1]
 
     def drives(self) -> dict[str, dict[str, Any]]:
-        """What each drive has done since the first step, by its name: work, energy, force, and so on."""
+        """Work, energy and force of each drive, by its name; work counts from the first step."""
         return self.engine.drives()
 
     @property

@@ -12,7 +12,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def hint(name: str, known: Iterable[str], kind: str = "names", otherwise: str | None = None) -> str:
-    """What to say behind an unknown name: the nearest one, or `otherwise`, or all known `kind`."""
+    """A hint after an unknown name: the nearest name, or `otherwise`, or all known `kind`."""
     known = list(known)
     near = nearest(name, known)
     if near:

@@ -8,7 +8,7 @@ from taichimd.core.arguments import ArrayField, Bundle, Selection
 class BathArrays(Bundle):
     """Arrays of thermostats and barostats, bath after bath; the files `layout.py` name their columns.
 
-    Baths of groups come first; those of a motion of the cell stand behind them.
+    Baths of groups come first; baths of a motion of the cell follow.
     """
 
     ledger: Any = ArrayField(

@@ -1,7 +1,7 @@
 """Parameter tables on the device: `p.sigma` in a tuple function is one column of a table of species.
 
 A parameter may be a curve given by its values at equally spaced points: `p.density(r)` is then its value and
-its slope. The points stand behind the rows of the same array, and four columns say where.
+its slope. The points follow the rows in the same array, and four columns say where.
 """
 
 from functools import cache

@@ -23,7 +23,7 @@ class Spans(Bundle):
 
     system: Any = ArrayField("i32", "n", "of the atom at a place")
     begins: Any = ArrayField(
-        "i32", "systems + 1", "first atom by the user's numbers; behind the last one, all atoms"
+        "i32", "systems + 1", "first atom by the user's numbers; after the last one, all atoms"
     )
     squares: Any = ArrayField("i32", "systems", "first of its pairs in `triple_tiles.PairSums`")
 

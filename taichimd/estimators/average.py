@@ -1,7 +1,7 @@
 """Averages of a time series: where production begins, and the standard error of a mean.
 
 Start of production: MSER, K. P. White, Simulation 69, 323 (1997), 10.1177/003754979706900601: the start in
-the first half of the series that makes the variance over the number of samples behind it smallest.
+the first half of the series that makes the variance over the number of later samples smallest.
 Statistical inefficiency: J. D. Chodera et al., J. Chem. Theory Comput. 3, 26 (2007), 10.1021/ct0502864,
 section 2.4.
 

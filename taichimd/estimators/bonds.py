@@ -1,7 +1,7 @@
 """Bonds of stored frames: angles between them and coordination numbers, for each combination of species.
 
 A bond is a pair of atoms, or of an atom and an image, closer than one length, which the user chooses: where
-the radial distribution of the bonded species is lowest behind its first peak.
+the radial distribution of the bonded species is lowest after its first peak.
 """
 
 from collections import Counter

@@ -22,7 +22,7 @@ class Change:
     """What an insertion or a deletion does to the atoms of a system."""
 
     kept: NDArray[np.bool_]  # (n,) which of the present atoms stay
-    new: Atoms | None  # atoms with velocities that come behind them; None: none
+    new: Atoms | None  # atoms with velocities, which follow the atoms that stay; None: none
     molecules: int  # how many molecules come or go
 
 
@@ -60,12 +60,12 @@ class Exchange:
 
     @property
     def formula_text(self) -> str:
-        """What it is called without a name."""
+        """The formula of the molecules, which is the name if none is given."""
         raise NotImplementedError
 
     @property
     def called(self) -> str:
-        """What it is, in messages, columns and the ledger; names are unique (`named`)."""
+        """The name in messages, columns and the ledger; names are unique (`named`)."""
         return f"{self.kind}_{self.name or self.formula_text}"
 
     def interval(self, timestep: float) -> int:
@@ -78,7 +78,7 @@ class Exchange:
         return steps
 
     def inside(self, points: NDArray[np.float64], atoms: Atoms) -> NDArray[np.bool_]:
-        """(m,) which points (m, 3), Å, are in the region; a SettingsError if it names what points lack."""
+        """Which points (m, 3), Å, are in the region, (m,); a SettingsError if it names what points lack."""
         asked = Asked(Atoms(f"X{len(points)}", positions=points, cell=atoms.cell, pbc=atoms.pbc))
         try:
             return Group(self.region).mask(asked)
@@ -86,7 +86,7 @@ class Exchange:
             raise SettingsError(f"{self.called}: region: {error}") from None
 
     def describe(self) -> str:
-        """What it does, on one line."""
+        """What the insertion or deletion does, on one line."""
         raise NotImplementedError
 
     def _limits(self) -> str:
@@ -95,7 +95,7 @@ class Exchange:
 
 
 def named(items: Sequence[Any]) -> list[Any]:
-    """Items with names that differ: a number behind names that repeat; none may be given twice."""
+    """Items with names that differ: repeated names get a number; a given name may not repeat."""
     found: list[Any] = []
     for item in items:
         taken = {one.called for one in found}

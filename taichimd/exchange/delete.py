@@ -24,7 +24,7 @@ Bonds = tuple[NDArray[np.int32], NDArray[np.int32]]
 
 @dataclass(frozen=True)
 class Delete(Exchange):
-    """Deletes molecules during a run: products, or what has left a surface.
+    """Deletes molecules during a run: products, or molecules that have left a surface.
 
     Molecules are atoms connected by bonds. With ReaxFF a bond is a pair whose bond order is above
     `bond_order`. With other potentials it is a pair closer than 1.2 times the sum of its covalent radii. A
@@ -71,13 +71,13 @@ class Delete(Exchange):
         return self.formula
 
     def describe(self) -> str:
-        """What it does, on one line."""
+        """What the deletion does, on one line."""
         what = "any molecule" if self.formula == ANY else self.formula
         many = "" if self.at_once is None else f", {self.at_once} at once"
         return f"{self.name or self.formula}: {what} {self._limits()}{many}"
 
     def change(self, atoms: Atoms, bonds: Bonds | None, done: int, held: NDArray[np.bool_]) -> Change | None:
-        """What is to be deleted now; the molecules with the lowest numbers of atoms come first.
+        """The deletion that is due now; molecules are taken in the order of their first atoms.
 
         Args:
             atoms: the system.
@@ -86,7 +86,7 @@ class Delete(Exchange):
             held: (n,) atoms whose molecules stay.
 
         Returns:
-            The change; None if nothing is deleted.
+            The change of the system; None if nothing is deleted.
 
         Raises:
             SettingsError: nothing would be left.

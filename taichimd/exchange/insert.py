@@ -95,7 +95,7 @@ class Insert(Exchange):
         return str(self.atoms.get_chemical_formula())
 
     def describe(self) -> str:
-        """What it does, on one line."""
+        """What the insertion does, on one line."""
         how = [] if self.temperature is None else [f"{self.temperature:g} K"]
         how += [] if self.velocity is None else [f"{' '.join(f'{v:g}' for v in self.velocity)} Å/ps"]
         many = f"{self.at_once} " if self.at_once > 1 else ""
@@ -104,7 +104,7 @@ class Insert(Exchange):
         )
 
     def change(self, atoms: Atoms, step: int, done: int) -> Change | None:
-        """What is to be inserted now.
+        """The insertion that is due at this step.
 
         Args:
             atoms: the system, with masses.
@@ -112,7 +112,7 @@ class Insert(Exchange):
             done: molecules that have been inserted before.
 
         Returns:
-            The change; None if nothing is inserted.
+            The change of the system; None if nothing is inserted.
 
         Raises:
             SettingsError: there is no room, and `full` is stop; the region has no place in the cell.

@@ -49,7 +49,7 @@ class HasParameters:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the parameters, and the cutoff."""
+        """Names of the parameters and of the cutoff."""
         return tuple(self.units)
 
     @property

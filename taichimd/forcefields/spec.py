@@ -1,4 +1,4 @@
-"""A potential as text: a file, and what may stand behind it, ":name" or ":option=value,option=value".
+"""A potential as text: a file, and what may follow, ":name" or ":option=value,option=value".
 
 The help of the command line needs this module, so it imports no NumPy.
 """

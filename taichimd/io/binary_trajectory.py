@@ -149,7 +149,7 @@ def _truncate(file: IO[bytes], offsets: list[int]) -> None:
     """Leave the first frames of a ULM file; `offsets`: where the JSON text of each begins, after its arrays.
 
     The table of offsets grows with the frames: it has room for 1, 42, 42^2 ... of them. The first is in the
-    header, each other one behind the frame that found the one before it full.
+    header, each later one after the frame for which the list before had no room.
     """
     from ase.io.ulm import N1
 

@@ -20,7 +20,7 @@ STYLES = {
     "atomic": (1, None, 2), "charge": (1, 2, 3), "bond": (2, None, 3), "angle": (2, None, 3),
     "molecular": (2, None, 3), "full": (2, 3, 4), "dipole": (1, 2, 3),
 }  # fmt: skip
-"""Columns of type, charge and x, behind the atom's number, of the styles that are read."""
+"""Columns of type, charge and x, after the number of the atom, of the styles that are read."""
 _COLUMNS = {"dipole": 9}
 """Columns of a line without image flags, for styles where more than x, y, z follow."""
 _SECTIONS = frozenset(

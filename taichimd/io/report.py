@@ -69,7 +69,7 @@ _OF_SEGMENT = (
 def segments(earlier: Mapping[str, Any], report: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The runs that a folder's files are of, in turn: those of its earlier run.json, and the present one.
 
-    An earlier one ends where the present one begins; what it did behind that step is void. A run of no step,
+    An earlier one ends where the present one begins; what it did after that step is void. A run of no step,
     which only completes the results, completes the last one.
     """
     own = {key: report[key] for key in _OF_SEGMENT if key in report}

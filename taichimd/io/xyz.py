@@ -159,7 +159,7 @@ def _frames(file: TextIO, where: str) -> Iterator[tuple[int, list[str]]]:
             lines.append(line)
             number += 1
         line = file.readline()
-        # AMS and ADF write cell vectors behind the atoms.
+        # AMS and ADF write cell vectors after the atoms.
         while line.startswith("VEC"):
             lines.append(line)
             number += 1

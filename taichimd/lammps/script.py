@@ -1,4 +1,4 @@
-"""A LAMMPS script whose pair lines name taichimd: it is cut behind them, where the force field comes in.
+"""A LAMMPS script whose pair lines name taichimd: it is cut after them, where the force field comes in.
 
     pair_style taichimd
     pair_coeff * * Si C

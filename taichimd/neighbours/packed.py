@@ -72,7 +72,7 @@ def squared(d):
 def to_neighbour(opposite_here, entry, n, shift_bits, places: ti.template()):  # type: ignore[valid-type]
     """The number of the vector to the neighbour in a list's entry, from the atom whose opposite is given.
 
-    `places` holds the numbers of n atoms, and behind them those of the images.
+    `places` holds the numbers of n atoms, followed by the numbers of the images.
     """
     return (
         places[neighbour(entry, shift_bits)] + places[n + (entry & ((1 << shift_bits) - 1))] + opposite_here

@@ -62,7 +62,7 @@ def pair_width(n, t: ti.template()):  # type: ignore[valid-type]
 
 @ti.func
 def pairs_end(n, t: ti.template()):  # type: ignore[valid-type]
-    """Number of pairs: the record behind the last one."""
+    """Number of pairs: the place after the last pair."""
     return t.firsts[n]
 
 
@@ -74,7 +74,7 @@ def triplets_begin(n, t: ti.template()):  # type: ignore[valid-type]
 
 @ti.func
 def triplets_end(n, t: ti.template()):  # type: ignore[valid-type]
-    """The record behind the last one."""
+    """The place after the last triplet."""
     return t.firsts[3 * n]
 
 

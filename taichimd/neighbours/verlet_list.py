@@ -209,7 +209,7 @@ class VerletList:
         if real != self.search.real or self.sort.folded.shape[0] != room:
             self.search = replace(self.search, real=real)
             self.sort.folded = ti.ndarray(real, room)
-            self.sort.folded.fill(0)  # numbers, also behind the last atom
+            self.sort.folded.fill(0)  # numbers, also after the last atom
         return error
 
     def unfit(self, seen: Control) -> bool:

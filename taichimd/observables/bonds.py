@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class Bonds(RunObservable):
-    """A row for each atom and sample. Checkpoints keep none of it: a restart continues in the file."""
+    """A table of bonds with a row for each atom and sample; a restart continues in the same file."""
 
     name, tables, picture = "bonds", (), ""
 
@@ -24,5 +24,5 @@ class Bonds(RunObservable):
         forcefield.check_bonds()
 
     def result(self) -> Result:
-        """All is written."""
+        """The table that the run has written."""
         return Result([], [], [("bonds", "each atom's neighbours and bond orders in bonds.csv")])

@@ -83,7 +83,7 @@ class Observable(ABC):
 
     @classmethod
     def files(cls, plot_format: str = "png") -> list[str]:
-        """Names of the files that it writes: tables, and the picture last."""
+        """Names of the files that are written: tables, and the picture last."""
         return [*(f"{table}.csv" for table in cls.tables), f"{cls.picture}.{plot_format}"]
 
 
@@ -109,7 +109,7 @@ class RunObservable(Observable):
 
     @classmethod
     def check_forcefield(cls, forcefield: "ForceField") -> None:
-        """Raise a PropertyError if a force field does not have what it needs."""
+        """Raise a PropertyError if the force field lacks a property that is needed."""
 
     @classmethod
     def check_system(
@@ -123,7 +123,7 @@ class RunObservable(Observable):
 
     @abstractmethod
     def result(self) -> Result:
-        """What the samples of a complete run say."""
+        """The result from the samples of a complete run."""
 
 
 class TrajectoryObservable(Observable):
@@ -137,10 +137,10 @@ class TrajectoryObservable(Observable):
 
     @classmethod
     def missing(cls, trajectory: Trajectory) -> str:
-        """Why a trajectory does not tell it; empty if it does."""
+        """What a trajectory lacks for this observable; empty if nothing is missing."""
         return ""
 
     @classmethod
     @abstractmethod
     def of_trajectory(cls, trajectory: Trajectory) -> Result:
-        """What a trajectory tells, with notes left there; an AnalysisError if the request does not fit."""
+        """The result from a trajectory, which takes notes; an AnalysisError if the request does not fit."""

@@ -152,7 +152,7 @@ def _normalised(
 
 
 def _highest_shell(rdf: RadialDistribution) -> tuple[int, float, Mean] | None:
-    """Place of the highest peak, the lowest point behind it (angstrom), the neighbours up to that."""
+    """Distance of the highest peak, of the next minimum (angstrom), and the neighbours up to there."""
     g = rdf.g.value
     top = int(g.argmax())
     if g[top] == 0:

@@ -55,7 +55,7 @@ class ReactionEvents(RunObservable):
             )
 
     def sample(self, state: Any, energies: Any, virials: Any, centre: Any) -> None:
-        """Take what has changed in the bonds; of the first sample, and of very many changes, all bonds."""
+        """Read the changes of the bonds; all bonds at the first sample and after very many changes."""
         engine, history, time = self.run.engine, self._history, self.run.plan.interval * self.run.taken
         found = None
         if history.times:

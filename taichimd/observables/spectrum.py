@@ -121,7 +121,7 @@ class Spectrum(Joint, RunObservable):
         self._sums.load(saved)
 
     def correlations(self) -> tuple[Array, Array, Array]:
-        """K at t >= 0 and at t <= 0, and what atoms carry along, <sum E_i v_i>, eV angstrom/ps.
+        """K at t >= 0 and at t <= 0, and the convective part <sum E_i v_i>, eV angstrom/ps.
 
         Shapes are (blocks, lags, groups, 3) for K, and (blocks, groups).
 

@@ -29,7 +29,7 @@ class Ahead:
     on_device: bool = False  # whether the device may rebuild lists without the host
 
     def steps(self, left: int) -> int:
-        """How many steps to queue, of those left: steps behind the end of lists cost less than a look."""
+        """How many steps to queue, of those left: steps after the end of lists cost less than a look."""
         if self.on_device:
             return min(left, MAX_AHEAD)
         return int(min(max(self.lasts + 1.0 - self.age, 0.15 * self.age, 2.0), left, MAX_AHEAD))

@@ -57,7 +57,7 @@ class Shared(Bundle):
     told: Any = ArrayField("vec", "processes", "what each process has met, of the last exchange")
     words: Any = ArrayField("i32", "WORDS", "see DONE")
     first: Any = Number("i32", "own first place in the slabs' order")
-    last: Any = Number("i32", "behind the last one")
+    last: Any = Number("i32", "after the last one")
     n_sent: Any = Number("i32", "vectors of `sent`")
     n_received: Any = Number("i32", "vectors of `received`")
     processes: Any = Number("i32", "how many there are")

@@ -237,7 +237,7 @@ class Device:
         if self.blown:
             self.settle()
         while True:
-            # Forces are queued behind a build of which nobody knows yet whether it fits: the host waits once.
+            # Forces are queued after a build that may not fit, so the host waits once.
             self.renew()
             self.queue_forces(want=want)
             seen = self.lists.look()

@@ -94,7 +94,7 @@ class Engine(System):
 
     @property
     def members(self) -> "list[Self]":
-        """Itself."""
+        """This system alone, as in a `Batch`."""
         return [self]
 
     def advance(self, n_steps: int, timestep: float, between: Sequence[Callable[[], None]] = ()) -> None:
@@ -105,7 +105,8 @@ class Engine(System):
         Args:
             n_steps: how many steps.
             timestep: internal time units (see `units.FS`).
-            between: of `Recorder.rows_between`: queue rows after so many steps, before as many more.
+            between: functions that queue rows of totals between equal parts of the steps
+                (`Recorder.rows_between`); users leave this empty.
 
         Raises:
             BlowUpError: an atom moved by more than a quarter of the cutoff in one step, has coordinates that

@@ -108,9 +108,9 @@ class System(NotCopied):
         return self._vectors("force")
 
     def single_vectors(self) -> tuple[Any, Any, Any] | None:
-        """Positions, velocities and forces, rounded to float32, where the device has them as they are.
+        """Positions, velocities and forces, rounded to float32 on the device.
 
-        None of one of several systems, and of atoms that are held, driven or folded.
+        None in a batch, and if atoms are held, driven or folded: the host then changes the arrays.
         """
         systems = self.systems
         plain = self.still is None and systems.drives is None and self.turns is None

@@ -172,17 +172,17 @@ class Systems(NotCopied):
         return bounds if len(set(of_each)) == 1 else self.forcefield.bind(species), species
 
     def named(self, number: int) -> AbstractContextManager[None]:
-        """Errors within are of this system; those of a batch have its name."""
+        """A context in which an error of a batch names this system."""
         return nullcontext()
 
     def evaluating(self) -> AbstractContextManager[None]:
-        """Errors within are of an evaluation of all systems; those of a batch say what concerns a batch."""
+        """A context for an evaluation of all systems: an error of a batch names the system."""
         return nullcontext()
 
     # What systems ask for. Of several it is read once for all of them, until something changes.
 
     def seen(self, name: str, read: Callable[[], Any]) -> Any:
-        """What `read` returns; of several systems once for each state."""
+        """The result of `read`; with several systems it is kept until the state changes."""
         if not self.state.batch:
             return read()
         if name not in self._seen:
@@ -190,20 +190,20 @@ class Systems(NotCopied):
         return self._seen[name]
 
     def forget(self) -> None:
-        """The state has changed."""
+        """Drop results that `seen` keeps, because the state has changed."""
         self._seen.clear()
         if self.drives is not None:
             self.drives.forget()
 
     def vectors(self, name: str) -> Array:
-        """(n, 3) of all systems: "pos", "vel" or "force"."""
+        """Positions, velocities or forces ("pos", "vel", "force") of all systems, (n, 3)."""
         if name == "force":
             with self.evaluating():
                 self.device.need_forces()
         return np.asarray(self.seen(name, lambda: self.state.get(name)))
 
     def outputs(self) -> tuple[Array, Array]:
-        """(n,) energies and (n, 3, 3) virials, eV, of all systems."""
+        """Energies (n,) and virials (n, 3, 3) of the atoms of all systems, eV."""
 
         def read() -> tuple[Array, Array]:
             self.evaluate()
@@ -217,22 +217,22 @@ class Systems(NotCopied):
 
     @property
     def row_room(self) -> RowRoom:
-        """Room for rows of totals; it stays from run to run."""
+        """Memory for rows of totals, which later runs use again."""
         if self._row_room is None:
             self._row_room = RowRoom(self)
         return self._row_room
 
     def recorder(self) -> Recorder | None:
-        """What has totals reported later, on a GPU while it does the next steps.
+        """The recorder, which reports totals later: a GPU does the next steps meanwhile.
 
-        None beside what does work that the totals do not have: drives, and a potential that depends on time.
+        None with drives and with a potential that depends on time: totals do not contain their work.
         """
         if self.drives is not None or self.device.works() is not None:
             return None
         return Recorder(self, while_busy=self.backend == "cuda")
 
     def work(self, number: int) -> float:
-        """Work on a system by what depends on time in the potential, eV: 0 if nothing does."""
+        """Work of the time-dependent part of the potential on a system, eV; 0 without such a part."""
         found = self.seen("work", self.device.works)
         return 0.0 if found is None else float(found[number])
 
@@ -246,7 +246,7 @@ class Systems(NotCopied):
         return None if found is None else int(found[number])
 
     def sums(self, what: str) -> Array:
-        """(systems, columns) of `program.totals`."""
+        """Totals of each system, (systems, columns) as in `program.totals`."""
         if self.shown is not None:
             return self.shown.sums[what]
 
@@ -257,12 +257,12 @@ class Systems(NotCopied):
         return np.asarray(self.seen(f"sums {what}", read))
 
     def evaluate(self) -> None:
-        """Energies, forces and virials of the present positions of all systems."""
+        """Compute energies, forces and virials of all systems at the present positions."""
         with self.evaluating():
             self.device.need_outputs()
 
     def lend(self) -> tuple[State, Any, Any]:
-        """State (not folded), energies (n) and virials (9n) of all systems now, in spatial order."""
+        """State (not folded), energies (n) and virials (9n) of all systems, in spatial order."""
         self.evaluate()
         state = self.seen("unfolded", lambda: unfolded_state(self.state, self.cells))
         return state, *self.device.outputs
@@ -273,7 +273,7 @@ class Systems(NotCopied):
             return energies_of(self.device, known)
 
     def stop(self, number: int, error: TaichimdError, cause: Exception | None = None) -> None:
-        """A system has diverged. A `Batch` continues without it.
+        """Stop because a system has diverged; a `Batch` stops only this system.
 
         Raises:
             TaichimdError: always; the state is that of the failed step.
@@ -288,7 +288,7 @@ class Systems(NotCopied):
     # Other states.
 
     def set_vectors(self, name: str, values: Mapping[int, Array]) -> None:
-        """Other "pos" (none is folded), "vel" or "force" of some systems, (n, 3) each, as of `vectors`."""
+        """Set "pos" (not folded), "vel" or "force" of some systems, (n, 3) each; see `vectors`."""
         if name == "pos":
             for number in values:
                 self.state.forget_turns(self.state.parts[number])
@@ -306,7 +306,7 @@ class Systems(NotCopied):
             self.device.forces_known, self.device.evaluated = True, False
 
     def set_cells(self, cells: Mapping[int, Array]) -> None:
-        """Other cells of some systems, (3, 3) angstrom each.
+        """Set the cells of some systems, (3, 3) angstrom each.
 
         Raises:
             StructureError: no volume along the periodic directions, or too thin where there are no lists.
@@ -319,17 +319,17 @@ class Systems(NotCopied):
         self.outdate()
 
     def outdate(self) -> None:
-        """Cells are others than those of forces and lists."""
+        """Mark forces and lists as outdated, because a cell has changed."""
         self.forget()
         self.device.forces_known = self.device.evaluated = False
         # A deformed lattice moves pairs apart in a way the displacement test does not see.
         self.device.lists.outdate()
 
     def set_bath(self, number: int, state: dict[str, Any]) -> None:
-        """What the thermostat of a system remembers, and with a barostat its cell.
+        """Set the state of the thermostat of a system and, with a barostat, its cell.
 
         Raises:
-            SettingsError: the state of another ensemble.
+            SettingsError: the state of a different ensemble.
         """
         before = self.cells.vectors(number)
         if self.drives is not None and "drives" in state:
@@ -345,10 +345,10 @@ class Systems(NotCopied):
                 self.outdate()
 
     def set_carried(self, number: int, states: dict[str, Array]) -> None:
-        """What contributions keep of each atom of a system, (n,) each, by name.
+        """Set the values that the force field keeps for each atom of a system, by name, (n,) each.
 
         Raises:
-            SettingsError: states of another force field, or of another number of atoms.
+            SettingsError: states of a different force field, or of a different number of atoms.
         """
         of_all = self.state.carried_values() if self.state.batch else {}
         if of_all.keys() == states.keys():
@@ -361,7 +361,7 @@ class Systems(NotCopied):
         self.device.jumped(False)
 
     def go_to(self, step: int, forces_known: bool = False) -> None:
-        """Another step counter; forces of drives may be others there, unless they are known."""
+        """Set the step counter; forces of drives are computed again unless they are known."""
         if step != self.step:
             if self.drives is not None and not forces_known:
                 self.device.forces_known = self.device.evaluated = False
@@ -369,7 +369,7 @@ class Systems(NotCopied):
             self.step = self.device.step = step
 
     def drive_results(self, number: int) -> dict[str, dict[str, Any]]:
-        """What each drive of a system has done, by name (`Drives.found`)."""
+        """Work, energy and force of each drive of a system, by name (`Drives.found`)."""
         if self.drives is None:
             return {}
         self.evaluate()
@@ -382,7 +382,7 @@ class Systems(NotCopied):
         return time.perf_counter() - begin
 
     def statistics(self) -> dict[str, Any]:
-        """Figures of neighbour lists, and of a charge equilibration, for reports."""
+        """Statistics of the neighbour lists, and of a charge equilibration, for reports."""
         return {**self.device.statistics(), "decomposition": self.decomposition}
 
     def synchronize(self) -> None:

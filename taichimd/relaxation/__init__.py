@@ -1,1 +1,1 @@
-"""Relaxation of structures: settings, the Python function, and the job behind `taichimd relax`."""
+"""Relaxation of structures: settings, the Python function, and the job of `taichimd relax`."""

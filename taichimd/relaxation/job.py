@@ -1,4 +1,4 @@
-"""The job behind `taichimd relax`: relaxations with their folders, logs and what the terminal shows."""
+"""The job of `taichimd relax`: relaxations with their folders, logs and what the terminal shows."""
 
 import io
 import signal

@@ -156,7 +156,7 @@ def _picture(file: Path) -> Html:
 
 
 def _settings(part: Part) -> Html:
-    """All settings with their meaning, and versions, behind a click."""
+    """All settings with their meaning, and versions; a click opens them."""
     rows = [
         (name, "-" if value is None else _shown(value), SETTINGS[name].meaning if name in SETTINGS else "")
         for name, value in part.settings.items()

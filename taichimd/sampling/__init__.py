@@ -1,1 +1,1 @@
-"""Metropolis Monte Carlo: moves, the chain, and the job behind `taichimd mc`."""
+"""Metropolis Monte Carlo: moves, the chain, and the job of `taichimd mc`."""

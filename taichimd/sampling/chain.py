@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 class Sampled(Thermo):
     """Totals at one sweep.
 
-    The kinetic energy is its mean 3NkT/2. The pressure is NkT/V plus the part of the virial.
+    The kinetic energy is its mean 3NkT/2. The pressure is NkT/V plus the virial term.
 
     Attributes:
         acceptance, volume_acceptance: accepted fractions of the trial moves since the step sizes last

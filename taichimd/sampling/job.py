@@ -1,4 +1,4 @@
-"""The job behind `taichimd mc`: chains, each with its folder, that are sampled and written side by side."""
+"""The job of `taichimd mc`: chains, each with its folder, that are sampled and written side by side."""
 
 import os
 import shlex

@@ -70,12 +70,12 @@ class Metropolis:
 
     @property
     def beta(self) -> float:
-        """1/kT, 1/eV."""
+        """Inverse thermal energy 1/kT, 1/eV."""
         return 1.0 / self.kt
 
     @property
     def kt(self) -> float:
-        """KT, eV."""
+        """Thermal energy kT, eV."""
         return float(units.KB * self.temperature)
 
     def bath_state(self) -> dict[str, Any]:
@@ -103,7 +103,7 @@ class Metropolis:
         return accepted
 
     def trial_volume(self, change: float) -> tuple[float, float]:
-        """Ln V'/V of a uniform number, and the factor of all lengths."""
+        """Logarithm of V'/V from a uniform random number, and the factor of all lengths."""
         log_ratio = self.volume_moves.size * (2.0 * change - 1.0)
         return log_ratio, exponential(log_ratio / 3.0)
 

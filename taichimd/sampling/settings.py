@@ -20,6 +20,11 @@ Temperatures = Annotated[
 VolumeMove = Annotated[
     float, Field(gt=0, le=1.0), Values("a number above 0, at most 1 (change of ln V)", option=float)
 ]
+Sweeps = Annotated[
+    int,
+    Field(gt=0, le=types.MAX_STEPS),
+    Values("a whole number above 0, at most 1e15 (sweeps)", "sweeps", option=int),
+]
 SomeSweeps = Annotated[
     int, Field(ge=0, le=types.MAX_STEPS), Values("a whole number, 0 or more (sweeps)", "sweeps", option=int)
 ]
@@ -46,9 +51,9 @@ class MCSettings(Settings):
     ensemble: Literal["nvt", "npt"] = setting("nvt", "Ensemble")
     temperature: Temperatures = setting(300.0, "Temperature of the chain, or of several chains")
     replicas: types.Count = setting(1, "Number of chains at each temperature, each with its own seed")
-    exchange: types.Steps | None = setting(None, "Sweeps between exchanges of neighbouring temperatures")
+    exchange: Sweeps | None = setting(None, "Sweeps between exchanges of neighbouring temperatures")
     pressure: OnePressure = setting(0.0, "Pressure of npt")
-    sweeps: types.Steps | None = setting(None, "Number of sweeps of this run, after the equilibration")
+    sweeps: Sweeps | None = setting(None, "Number of sweeps of this run, after the equilibration")
     equilibration: SomeSweeps | None = setting(
         None, "Number of sweeps at the start, in which step sizes are tuned; default a quarter of --sweeps"
     )
@@ -59,17 +64,17 @@ class MCSettings(Settings):
     )
     move: types.Angstrom | None = setting(
         None,
-        "Largest displacement along x, y and z at the start; default 0.3, for moves of all 0.3/sqrt(atoms)",
+        "Largest displacement along x, y and z at the start; default 0.3, with --moves all 0.3/sqrt(atoms)",
     )
     volume_move: VolumeMove = setting(0.01, "Largest change of ln V at the start")
     seed: types.Seed = setting(1, "Seed of all random numbers; seeds of several chains are derived from it")
     output: types.Folder = setting("taichimd-mc", "Folder for the results; a restart keeps its folder")
-    every: types.Steps | None = setting(
+    every: Sweeps | None = setting(
         None,
-        "Sweeps between rows of the table; default --sweeps / 200, at most 10 (for moves of all 100)",
+        "Sweeps between rows of the table; default --sweeps / 200, but at most 10 (100 with --moves all)",
     )
     frames: Literal["extxyz", "netcdf", "traj", "none"] = shared("frames")
-    frames_every: types.Steps | None = setting(
+    frames_every: Sweeps | None = setting(
         None, "Sweeps between frames; default the value of --every if it is given, otherwise 100"
     )
     checkpoint_interval: types.Seconds = shared("checkpoint_interval")

@@ -1,4 +1,4 @@
-"""From layers of values to the settings of a run, behind the command line, the TOML job file and Python.
+"""From layers of values to the settings of a run: command line, TOML job file and Python.
 
 Layers, later ones win: a checkpoint's settings (with `restart`), the job file, the flags. A mistake ends as
 a one-line `SettingsError` that names the key, the value and what is expected.

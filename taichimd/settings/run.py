@@ -1,4 +1,4 @@
-"""Settings of a run by topic: the declarations behind options, job files, records and Python.
+"""Settings of a run by topic: the declarations of options, job files, records and Python.
 
 A topic is a table of a job file, and a panel of `taichimd run --help`. Records (`run.json`, checkpoints) have
 the names of options. The help of the command line needs this module, so it imports no NumPy.

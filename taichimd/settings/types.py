@@ -39,8 +39,8 @@ class Values:
     """What a setting can be."""
 
     expected: str  # in an error
-    symbol: str = ""  # in the help, for the value behind the option; "": the name of its Python type
-    more: str = ""  # in the help, behind the description
+    symbol: str = ""  # in the help, for the value of the option; "": the name of its Python type
+    more: str = ""  # in the help, after the description
     option: Any = str  # type that the parser of options makes of a text
     choices: tuple[str, ...] = ()  # all words that a choice has; none if it is no choice
 
@@ -140,7 +140,7 @@ def checkpoint_of(path: str | None) -> str | None:
 
 
 def absolute(spec: str, folder: bool = False) -> str:
-    """The absolute path of a file, with what stands behind it; what is no file (nor a `folder`) stays."""
+    """The absolute path of a file, with its options; a text that is no file (nor a `folder`) is returned."""
     file, rest = split_spec(spec)
     there = Path(file).is_file() or (folder and Path(file).is_dir())
     return f"{Path(file).resolve()}{rest}" if file and there else spec

@@ -204,7 +204,7 @@ class Groups(Mapping[str, Numbers]):
         return rows
 
     def runs(self) -> dict[str, list[list[int]]]:
-        """The atoms of each group as [first, behind the last] of runs: JSON-able."""
+        """The atoms of each group as intervals [first, after the last]; JSON-able."""
         return {name: runs_of(numbers) for name, numbers in self.items()}
 
 
@@ -219,7 +219,7 @@ def check_name(name: object) -> None:
 
 
 def runs_of(numbers: Numbers) -> list[list[int]]:
-    """Numbers in order as [first, behind the last] of each run."""
+    """Intervals [first, after the last] of numbers in order."""
     ends = np.flatnonzero(np.diff(numbers) != 1)
     firsts = numbers[np.r_[0, ends + 1]]
     lasts = numbers[np.r_[ends, len(numbers) - 1]] + 1

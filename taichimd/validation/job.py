@@ -1,4 +1,4 @@
-"""The job behind `taichimd validate`: one force field after the other, a table, validation.json, a page."""
+"""The job of `taichimd validate`: one force field after the other, a table, validation.json, a page."""
 
 import shlex
 import sys

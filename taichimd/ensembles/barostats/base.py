@@ -116,7 +116,7 @@ class CellMotion(Ensemble):
         return "xyz" if self.control == "triclinic" and self.pressure_axes else self.pressure_axes
 
     def cell_times(self) -> dict[str, float]:
-        """Times of the cell (fs) by the names of settings."""
+        """Coupling times of the cell (fs), by the names of the settings."""
         return {"pressure_coupling_time": self.pressure_coupling_time}
 
     @property
@@ -132,16 +132,17 @@ class CellMotion(Ensemble):
 
     @property
     def identity(self) -> list[object]:
-        """What a run shares with a state that it continues: steps of action, and what of the cell may move.
+        """Settings that must be equal for a barostat to continue from a saved state; JSON-able.
 
-        A deformation may be yet to come. A cell with inertia adds the coupling time, which sets its mass.
+        These are the control, the axes and the steps of action. A cell with inertia adds the temperature and
+        the coupling time, which set its mass.
         """
         whole = [self.name, self.control, "".join(sorted(self.axes)), self.acts_every]
         mass = [self.bath_temperature, self.pressure_coupling_time] if self.has_inertia else []
         return [*whole, *mass, *super().identity[1:]]
 
     def fill(self, values: NDArray[np.float64], ledger: NDArray[np.int64]) -> None:
-        """What the thermostat puts there; and velocities are left as they are."""
+        """Write the constants of thermostat and barostat; the factor of the velocities is 1."""
         super().fill(values, ledger)
         start, end = self.ramp or (0, 1)
         values[[RAMP_FIRST, RAMP_STEPS]] = start, end - start
@@ -155,26 +156,29 @@ class CellMotion(Ensemble):
         values[[scale, scale + 4, scale + 8]] = 1.0
 
     def received(self, values: NDArray[np.float64], freedom: int) -> float:
-        """What bath and pressure have received, eV."""
+        """Energy that the bath and the pressure have received, eV."""
         return super().received(values, freedom) + float(values[baro.AHEAD])
 
     @classmethod
     def action_function(cls, factor: Any, tensors: Any, due: Any) -> Any:
-        """Device function of an action: matrices A, B and C.
+        """Device function of an action, which returns three matrices (3, 3): A, B and C.
+
+        Velocities are multiplied by A. The cell and the positions are multiplied by B, the displacements of
+        the next drift by C.
 
         Its arguments are `(twice, virial, volume, wanted, kt, time, interval, ledger, bath)`.
 
         Args:
             factor: the function of the thermostat's `factor_function`.
             tensors: `tensor_functions`.
-            due: says whether the barostat acts at the end of a step, where it is also called in others; or
-                None.
+            due: device function that says whether the barostat acts at the end of a step; None: the action
+                is only called where it acts.
         """
         raise NotImplementedError
 
     @classmethod
     def device_functions(cls, coupling: Any, real: Any, by_slot: bool) -> EnsembleFunctions:
-        """Device functions that every barostat has."""
+        """The device functions of this barostat with its thermostat, by name."""
         from taichimd.ensembles.barostats.action import barostat_functions
 
         return barostat_functions(cls, coupling, real, by_slot)

@@ -28,7 +28,7 @@ class BerendsenCell(CellMotion):
 
     @classmethod
     def action_function(cls, factor: Any, tensors: Any, due: Any) -> Any:
-        """Device function: A, B and C."""
+        """Device function of an action; see `CellMotion.action_function`."""
         from taichimd.core.runtime import ti
 
         project = tensors.project

@@ -13,7 +13,7 @@ def deformation_function() -> Any:
     @ti.func
     def deformation(acts, scale, stretch, drift, twice, virial, time, bath: ti.template()):
         one = ti.Matrix.identity(ti.f64, 3)
-        # Half of the last deformation's work, which the virial behind it says.
+        # Half of the work of the last deformation: the virial after the deformation gives this half.
         bath[baro.STRAIN_WORK] -= 0.5 * contracted(virial, read3(bath, baro.STRAIN))
         bath[baro.STRAIN_WORK_AHEAD] = 0.0
         write3(bath, baro.STRAIN, 0.0 * one)

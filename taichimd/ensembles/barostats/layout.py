@@ -1,4 +1,4 @@
-"""What stands where in the array `bath` of every barostat, behind what thermostats hold."""
+"""Places of the array `bath` that every barostat has, after the places of the thermostats."""
 
 from itertools import accumulate
 

@@ -44,14 +44,14 @@ class InertialCell(CellMotion):
     has_inertia: ClassVar[bool] = True
 
     def received(self, values: NDArray[np.float64], freedom: int) -> float:
-        """What bath and pressure have received, and the kinetic energy of the cell, eV."""
+        """Energy that the bath and the pressure have received, plus the kinetic energy of the cell, eV."""
         speed2 = np.square(values[CELL_VELOCITY : CELL_VELOCITY + 9]).sum()
         mass = (freedom + 3.0) * values[MASS_KT] * values[CELL_TIME] ** 2 / 3.0
         return super().received(values, freedom) + float(0.5 * mass * speed2)
 
     @classmethod
     def action_function(cls, factor: Any, tensors: Any, due: Any) -> Any:
-        """Device function: A, B and C."""
+        """Device function of an action; see `CellMotion.action_function`."""
         from taichimd.core.math import exp, sqrt
         from taichimd.core.runtime import ti
         from taichimd.ensembles.matrices import grown, read3, series, square, write3

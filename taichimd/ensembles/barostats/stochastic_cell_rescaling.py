@@ -5,7 +5,7 @@
 See `taichimd.ensembles.barostats` for the symbols; s is the factor of the thermostat. (Bernetti and Bussi
 2020; Del Tatto et al. 2022, with the rotation taken out.) There is no term kT/V beside P: it samples
 V^(N_f/3) exp(-(U + p V)/kT), N_f degrees of freedom of K, as Martyna, Tobias and Klein's barostat does. It
-gives the atoms the work W:e, taken as the mean of W before and behind the deformation; the step behind an
+gives the atoms the work W:e, taken as the mean of W before and after the deformation; the step after an
 action is one more in which W is summed, for that alone.
 """
 
@@ -43,7 +43,7 @@ class StochasticCell(CellMotion):
     settles: ClassVar[bool] = True
 
     def check_timestep(self, timestep: float) -> None:
-        """As for every barostat; also refuse actions so rare that the volume would fluctuate too much.
+        """As for every barostat; actions so rare that the volume would fluctuate too much are refused.
 
         Raises:
             SettingsError: a coupling time is too short, or the period too long.
@@ -59,7 +59,7 @@ class StochasticCell(CellMotion):
 
     @classmethod
     def action_function(cls, factor: Any, tensors: Any, due: Any) -> Any:
-        """Device function: A, B and C; with `due` also called in the step behind an action."""
+        """Device function of an action; with `due` it is also called in the step after an action."""
         from taichimd.core.math import sqrt
         from taichimd.core.runtime import ti
         from taichimd.ensembles.matrices import contracted, read3, series, write3
@@ -73,7 +73,7 @@ class StochasticCell(CellMotion):
         ):
             one = ti.Matrix.identity(ti.f64, 3)
             scale, stretch = one, one
-            # Half of the last deformation's work, which the virial behind it says.
+            # Half of the work of the last deformation: the virial after the deformation gives this half.
             bath[RECEIVED] += 0.5 * contracted(virial, read3(bath, LAST_STRAIN))
             bath[AHEAD] = 0.0
             write3(bath, LAST_STRAIN, 0.0 * one)

@@ -84,7 +84,7 @@ class Drive:
             )
 
     def rows(self, start: Start) -> list[Row]:
-        """Its rows."""
+        """The drive as rows of the tables of kernels."""
         raise NotImplementedError
 
     @property
@@ -105,11 +105,11 @@ class Drive:
         return "xyz"
 
     def columns(self) -> tuple[str, ...]:
-        """Names of the quantities that tables have of the drive."""
+        """Names of the quantities of the drive that tables contain."""
         return ("work",)
 
     def settings(self) -> dict[str, Any]:
-        """Its arguments, JSON-able."""
+        """The arguments of the drive, JSON-able."""
         return {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("on", "name")}
 
     def _number(self, key: str, unit: str, least: float | None = None) -> None:

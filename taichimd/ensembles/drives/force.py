@@ -109,12 +109,12 @@ class Force(Drive):
         return None if self.table is None else float(self.table[-1, 0])
 
     def settings(self) -> dict[str, Any]:
-        """Its arguments; of an array only that there is one."""
+        """The arguments of the force, JSON-able; an array is only named "given"."""
         found = super().settings()
         return found | ({"array": "given"} if self.array is not None else {})
 
     def rows(self, start: Start) -> list[Row]:
-        """One row."""
+        """The drive as one row of the tables of kernels."""
         quantity, table, n = self.quantity, self.table, len(start.atoms)
         row = Row(of.OWN if quantity == "array" else of.LINEAR, start.atoms)
         factor = units.PS**-2 if quantity == "acceleration" else 1.0

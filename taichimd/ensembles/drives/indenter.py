@@ -124,7 +124,7 @@ class Indenter(Drive):
             )
 
     def rows(self, start: Start) -> list[Row]:
-        """One row."""
+        """The drive as one row of the tables of kernels."""
         row = Row(_SHAPES[self.shape], start.atoms, timing=of.STEADY if self.moves_with_time else of.CONSTANT)
         row.values[of.POINT : of.POINT + 3] = self.centre
         row.values[of.VELOCITY : of.VELOCITY + 3] = np.array(self.velocity) * VELOCITY

@@ -45,7 +45,7 @@ class Move(Drive):
 
     @property
     def moves_with_time(self) -> bool:
-        """Always."""
+        """True: the group always moves."""
         return True
 
     def columns(self) -> tuple[str, ...]:
@@ -53,7 +53,7 @@ class Move(Drive):
         return ("work", "force")
 
     def rows(self, start: Start) -> list[Row]:
-        """One row."""
+        """The drive as one row of the tables of kernels."""
         row = Row(of.MOVE, start.atoms, timing=of.STEADY, block=start.positions[start.atoms])
         row.values[of.VELOCITY : of.VELOCITY + 3] = np.array(self.velocity) * VELOCITY
         return [row]
@@ -86,7 +86,7 @@ class Drag(Drive):
         return ""
 
     def rows(self, start: Start) -> list[Row]:
-        """One row."""
+        """The drive as one row of the tables of kernels."""
         row = Row(of.DRAG, start.atoms)
         row.values[of.STRENGTH] = self.coupling_time * units.FS
         return [row]
@@ -145,5 +145,5 @@ class Momentum(Drive):
         return ""
 
     def rows(self, start: Start) -> list[Row]:
-        """No rows: the host removes the momentum."""
+        """No rows, because the host removes the momentum."""
         return []

@@ -108,11 +108,11 @@ class Spring(Drive):
         return ("energy", "work", "force") if self.moves_with_time or self.of == "centre" else ("energy",)
 
     def settings(self) -> dict[str, Any]:
-        """Its arguments; of another group only that there is one."""
+        """The arguments of the spring, JSON-able; a second group is only named "group"."""
         return super().settings() | ({"to": "group"} if self.joins else {})
 
     def rows(self, start: Start) -> list[Row]:
-        """One row, or two of a spring between two groups."""
+        """The drive as one row of the tables of kernels; as two rows if the spring joins two groups."""
         row = Row(of.TETHER if self.of == "atoms" else of.CENTRE, start.atoms)
         constants = np.array(self.constant if isinstance(self.constant, tuple) else (self.constant,) * 3)
         row.values[of.VECTOR : of.VECTOR + 3] = constants

@@ -149,7 +149,7 @@ class Wall(Drive):
             )
 
     def rows(self, start: Start) -> list[Row]:
-        """One row."""
+        """The drive as one row of the tables of kernels."""
         row = Row(_KINDS[self.style], start.atoms)
         sign = 1.0 if ">" in self.room else -1.0
         row.values[of.VECTOR : of.VECTOR + 3] = self.normal(start.cell)

@@ -115,7 +115,7 @@ class Ensemble:
 
     @classmethod
     def atom_functions(cls, count: Any, real: Any) -> AtomFunctions | None:
-        """Device functions of what acts on each atom alone; None where nothing does.
+        """Device functions of a thermostat that acts on each atom alone; None for other thermostats.
 
         Args:
             count: device function `(i, n, energy, ledger)`: books an energy (eV) that the bath has received.
@@ -125,10 +125,10 @@ class Ensemble:
 
     @classmethod
     def device_functions(cls, coupling: Any, real: Any, by_slot: bool) -> EnsembleFunctions:
-        """What kernels call of this ensemble, by name.
+        """The device functions of this ensemble that kernels call, by name.
 
         Args:
-            coupling: `Coupling` of it.
+            coupling: the `Coupling` of this ensemble.
             real: ti.f64 or ti.f32, of the atoms; what acts on the whole system is float64.
             by_slot: whether neighbouring threads have neighbouring atoms (CUDA).
         """
@@ -210,7 +210,7 @@ class Thermostat(Ensemble):
         return {f"coupling_time{part}": self.coupling_time / self.least_steps}
 
     def fill(self, values: NDArray[np.float64], ledger: NDArray[np.int64]) -> None:
-        """Temperatures, times, masses and the seed."""
+        """Write temperatures, times, masses and the seed into the arrays `bath` and `ledger`."""
         ledger[at.SEED] = self.seed
         first, last = self.ramp or (0, 1)
         end = self.temperature if self.final_temperature is None else self.final_temperature

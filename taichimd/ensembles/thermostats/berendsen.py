@@ -32,7 +32,7 @@ class Berendsen(Thermostat):
 
     @classmethod
     def factor_function(cls) -> Any:
-        """Device function: s."""
+        """Device function that returns the factor of the velocities; see `Ensemble.factor_function`."""
         from taichimd.core.math import sqrt
         from taichimd.core.runtime import ti
 

@@ -35,7 +35,7 @@ class Bussi(Thermostat):
 
     @classmethod
     def factor_function(cls) -> Any:
-        """Device function: s."""
+        """Device function that returns the factor of the velocities; see `Ensemble.factor_function`."""
         from taichimd.core.math import exp, log, sqrt
         from taichimd.core.random import normal2, uniform2
         from taichimd.core.runtime import ti

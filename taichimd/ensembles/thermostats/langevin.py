@@ -41,7 +41,7 @@ class Langevin(Thermostat):
 
     @classmethod
     def atom_functions(cls, count: Any, real: Any) -> AtomFunctions:
-        """Device functions: friction and noise."""
+        """Device functions of friction and noise on one atom."""
         from taichimd.core.math import exp, sqrt
         from taichimd.core.random import normal3
         from taichimd.core.runtime import in_double, ti

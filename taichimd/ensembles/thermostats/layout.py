@@ -1,4 +1,4 @@
-"""What stands where in the arrays `ledger` and `bath` of every thermostat; barostats continue behind it."""
+"""Places of the arrays `ledger` and `bath` that every thermostat has; places of barostats follow."""
 
 # The array `ledger`, of whole numbers.
 SEED, FIRST, OPENS, SLOT = range(4)

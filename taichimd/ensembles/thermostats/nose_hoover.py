@@ -41,12 +41,12 @@ class NoseHoover(Thermostat):
 
     @property
     def identity(self) -> list[object]:
-        """The masses of the chain, which its energy depends on."""
+        """As for every ensemble, with the settings that set the masses of the chain."""
         return [self.name, self.temperature, self.coupling_time]
 
     @classmethod
     def factor_function(cls) -> Any:
-        """Device function: s."""
+        """Device function that returns the factor of the velocities; see `Ensemble.factor_function`."""
         from taichimd.core.math import exp, sqrt
         from taichimd.core.runtime import ti
 

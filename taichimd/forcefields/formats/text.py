@@ -77,7 +77,7 @@ def word_lines(lines: list[str]) -> Iterator[list[Word]]:
 def note_line(lines: dict[Key, int], key: Key, line: int, path: Path, what: str, note: str = "") -> None:
     """Note on which line of a file a key is, or raise a ParameterFileError if it has a line already.
 
-    `what` is there, such as "row for Si-C"; `note` goes behind the message.
+    `what` is there, such as "row for Si-C"; `note` follows the message.
     """
     if key in lines:
         raise ParameterFileError(

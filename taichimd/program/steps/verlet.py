@@ -84,7 +84,7 @@ def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: 
     )
 
     @kernel(
-        types, system=begins, steps_to_do=Number("i32", "steps behind this one"), first=Number("i64",
+        types, system=begins, steps_to_do=Number("i32", "steps after this one"), first=Number("i64",
         "number of this step"), ahead=Number("i32", "runs that are queued before it"), dt=dt_of
     )  # fmt: skip
     def open_step(system, steps_to_do, first, ahead, dt):
