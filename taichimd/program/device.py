@@ -30,26 +30,19 @@ class Device:
     """Queues kernels for one system, or several, and knows what of their results is still true.
 
     Args:
-        state: the atoms, with positions.
-        choice: the force field, bound to their species, and how it is done.
-        baths: thermostats and barostats, with the cells.
+        state, choice, baths: atoms with positions; the force field, bound to their species; thermostats ...
         fused: whether forces of a single group go straight to velocities, or each pass has loops of its own.
         with_lists: whether lists are made at once; else when something needs them.
-        drives: forces, walls and other drives, or None.
 
     Attributes:
-        state, baths: as given. cells: of the baths.
         groups: of terms, how each is done. lists: what the force loops read.
-        unroll: steps per kernel call.
-        reach: how far atoms may go (`variant.Reach`).
+        unroll: steps per kernel call. step: number of the step of the present positions.
         forces_known: whether forces belong to the present positions. evaluated: whether `outputs` do.
-        totals: sums over the atoms of each system.
         blown: whether the state is that of a failed step.
         listed: called whenever lists were made, before anything reads them; or None.
         evaluators: of groups with kernels of their own.
         meanwhile: called while the device does steps, or None; it must not wait for the device. It takes the
             number of runs that were queued.
-        step: number of the step of the present positions.
     """
 
     listed: Callable[[], None] | None = None
