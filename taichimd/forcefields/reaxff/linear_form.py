@@ -9,7 +9,6 @@ from taichimd.forcefields.reaxff.batched import Whose
 from taichimd.forcefields.reaxff.conjugate_gradients import Form, Opening, product_function
 from taichimd.forcefields.reaxff.matrix import MatrixFunctions
 from taichimd.forcefields.reaxff.precondition import FactorFunctions
-from taichimd.forcefields.reaxff.solve_tables import GOING
 
 
 def linear_form(
@@ -44,38 +43,25 @@ def linear_form(
         eta = diagonal(i, g)
         return -chi_of(i, g) / eta, -1.0 / eta
 
-    @ti.func
-    def start(i, product_of_guess, g: ti.template()):
-        """The residual of the guess, and no direction yet."""
-        g.v.r[i] = ti.Vector([-chi_of(i, g), -1.0]) - product_of_guess
+    @computed_in(ti.f64)
+    def start(i, found, g: ti.template()):
+        """The residual of the guess z from a row's product, and no direction yet."""
+        g.v.r[i] = ti.Vector([-chi_of(i, g), -1.0]) - (found + diagonal(i, g) * g.v.z[i])
         g.v.p[i] = ti.Vector.zero(ti.f64, 2)
         g.v.h[i] = ti.Vector.zero(ti.f64, 2)
 
     @computed_in(ti.f64)
     def keep(begins: ti.template(), i, found, g: ti.template()):
-        """A row of w = H z, or of the residual of the guess z."""
-        row = found + diagonal(i, g) * g.v.z[i]
-        if ti.static(begins):
-            g.v.w[i] = row
-        else:
-            start(i, row, g)
+        """A row of w = H z."""
+        g.v.w[i] = found + diagonal(i, g) * g.v.z[i]
 
+    fill = matrix_of.fill_function(start)
     multiply = product_function(matrix_of, whose, opening, keep)
-
-    @computed_in(ti.f64)
-    def first_residual(g: ti.template()):
-        for i in range(g.atoms.n):
-            if whose.status(i, g) == GOING:
-                start(i, g.v.w[i], g)
 
     @ti.func
     def open_solve(near: ti.template(), shifts: ti.template(), g: ti.template()):
-        matrix_of.fill(near, shifts, g)
+        fill(near, shifts, g)
         close_to.factorise(shifts, g)
-        if ti.static(matrix_of.rounded):
-            first_residual(g)
-        else:
-            multiply(False, g.v.z, g, None)
         close_to.apply(g)
 
     @ti.func

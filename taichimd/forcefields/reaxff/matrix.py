@@ -7,11 +7,12 @@ The list is cut from the near list for each evaluation, in the same order: the e
 which depend on skins, are gone. So the place of an entry depends on the atoms alone. Nonbonded forces read
 the list, too. Rows are filled up to whole chunks with entries of the value 0.
 
-Values may be stored in float32. Then the residual of the guess is found while the list is cut, from the
-values before they are rounded: rounding acts on the correction alone, by which the solution differs from the
-guess.
+The product with the guess is found while the list is cut: no product reads the matrix for it. If values are
+stored in float32, it has the values before they are rounded: rounding acts on the correction alone, by which
+the solution differs from the guess.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,22 +63,19 @@ class MatrixFunctions:
     """Device functions of the matrix.
 
     Attributes:
-        fill: makes it. product: with a vector, one row. threads: that share a row.
-        rounded: whether values are stored with fewer digits than they are computed with.
+        fill_function: the function that makes it, for what becomes of products with the guess (or None).
+        product: with a vector, one row. threads: that share a row.
     """
 
-    fill: DeviceFunction
+    fill_function: Callable[[DeviceFunction | None], DeviceFunction]
     product: DeviceFunction
     threads: int
-    rounded: bool
 
 
 def matrix_functions(
     stored: Any, n_kinds: int, layout: int, near_layout: int, put_close: Any, status: DeviceFunction
 ) -> MatrixFunctions:
-    """Device functions `fill` and `product`, `threads` of a row, and whether values are `rounded`.
-
-    Both functions have their own loops over atoms.
+    """Device functions of the matrix, see `MatrixFunctions`.
 
     Args:
         stored: ti.f64 or ti.f32, of the values.
@@ -88,7 +86,7 @@ def matrix_functions(
         status: device function, the status of the solve of an atom (`batched`).
     """
     many = threads_of_row(layout)
-    shared, rounded = many > 1, stored != ti.f64
+    shared = many > 1
 
     @ti.func
     def square(entry, here, atoms: ti.template(), shifts: ti.template(), shift_bits):
@@ -114,10 +112,14 @@ def matrix_functions(
 
     @ti.func
     def cut_alone(
-        sums: ti.template(), x: ti.template(), i, m, atoms: ti.template(), near: ti.template(),
-        shifts: ti.template(), matrix: ti.template(), close: ti.template(), screening: ti.template()
+        multiplies: ti.template(), sums: ti.template(), x: ti.template(), i, m, atoms: ti.template(),
+        near: ti.template(), shifts: ti.template(), matrix: ti.template(), close: ti.template(),
+        screening: ti.template()
     ):  # fmt: skip
-        """Keep the entries of atom i, of the first m, within the cutoff; count of them and of close atoms."""
+        """Keep the entries of atom i, of the first m, within the cutoff; count of them and of close atoms.
+
+        `multiplies`: add the entries' products with x to the sums.
+        """
         n, here, a, cutoff2 = atoms.n, atoms.pos[i], atoms.kind[i], screening.cutoff * screening.cutoff
         kept, near_by, reach2 = 0, 0, close.reach * close.reach
         for s in range(m):
@@ -126,7 +128,7 @@ def matrix_functions(
             # Written over by the next one if it is not to be kept: a branch would often be predicted wrongly.
             value = value_of(r2, a, entry, atoms, matrix, screening)
             put(i, kept, entry, value, n, matrix)
-            if ti.static(rounded):
+            if ti.static(multiplies):
                 if r2 < cutoff2:
                     add_product(sums, value * x[entry >> matrix.shift_bits])
             kept += ti.cast(r2 < cutoff2, ti.i32)
@@ -137,8 +139,9 @@ def matrix_functions(
 
     @ti.func
     def cut_shared(
-        sums: ti.template(), x: ti.template(), i, thread, m, atoms: ti.template(), near: ti.template(),
-        shifts: ti.template(), matrix: ti.template(), close: ti.template(), screening: ti.template()
+        multiplies: ti.template(), sums: ti.template(), x: ti.template(), i, thread, m, atoms: ti.template(),
+        near: ti.template(), shifts: ti.template(), matrix: ti.template(), close: ti.template(),
+        screening: ti.template()
     ):  # fmt: skip
         """The same with the threads that share the row. All threads of a warp call it."""
         n, here, a, cutoff2 = atoms.n, atoms.pos[i], atoms.kind[i], screening.cutoff * screening.cutoff
@@ -150,14 +153,15 @@ def matrix_functions(
                 for k in ti.static(range(AHEAD))
             ]
             squares = [square(entry, here, atoms, shifts, matrix.shift_bits) for entry in ti.static(read)]
+            others = [x[entry >> matrix.shift_bits] for entry in ti.static(read)]
             for k in ti.static(range(AHEAD)):
                 keeps = first + many * k < m and squares[k] < cutoff2
                 before, all_of_them = claim(keeps, thread)
                 if keeps:
                     value = value_of(squares[k], a, read[k], atoms, matrix, screening)
                     put(i, kept + before, read[k], value, n, matrix)
-                    if ti.static(rounded):
-                        add_product(sums, value * x[read[k] >> matrix.shift_bits])
+                    if ti.static(multiplies):
+                        add_product(sums, value * others[k])
                 kept += all_of_them
                 is_close = keeps and squares[k] < reach2 and read[k] >> matrix.shift_bits != i
                 before, all_of_them = claim(is_close, thread)
@@ -167,33 +171,41 @@ def matrix_functions(
             first += many * AHEAD
         return ti.Vector([kept, near_by])
 
-    @computed_in(ti.f64)
-    def fill(near: ti.template(), shifts: ti.template(), g: ti.template()):
-        """Cut the list and work out its values, of solves that go on.
+    def fill_function(keep: DeviceFunction | None) -> DeviceFunction:
+        """Device function (near, shifts, g): cut the list and work out its values, of solves that go on.
 
-        Of rounded values, also leave w = H z with those that are not.
+        `keep`: (i, found, g), what becomes of row i of H without eta times the guess z.
         """
-        for thread in range(g.threads):
-            i = ti.min(thread // many, g.atoms.n - 1)
-            does = thread < g.atoms.n * many and status(i, g) == 0
-            m, found, sums = 0, ti.Vector.zero(ti.i32, 2), empty_sums(2)
-            if does:
-                m = ti.min(near.count[i], near.width)
-            if ti.static(shared):
-                found = cut_shared(
-                    sums, g.v.z, i, thread, m, g.atoms, near, shifts, g.matrix, g.close, g.screening
-                )
-            else:
-                found = cut_alone(sums, g.v.z, i, m, g.atoms, near, shifts, g.matrix, g.close, g.screening)
-            if ti.static(rounded):
-                total = across(sums, 2, many)
+        multiplies = keep is not None
+
+        @computed_in(ti.f64)
+        def fill(near: ti.template(), shifts: ti.template(), g: ti.template()):
+            for thread in range(g.threads):
+                i = ti.min(thread // many, g.atoms.n - 1)
+                does = thread < g.atoms.n * many and status(i, g) == 0
+                m, found, sums = 0, ti.Vector.zero(ti.i32, 2), empty_sums(2)
+                if does:
+                    m = ti.min(near.count[i], near.width)
+                if ti.static(shared):
+                    found = cut_shared(
+                        multiplies, sums, g.v.z, i, thread, m, g.atoms, near, shifts, g.matrix, g.close,
+                        g.screening
+                    )  # fmt: skip
+                else:
+                    found = cut_alone(
+                        multiplies, sums, g.v.z, i, m, g.atoms, near, shifts, g.matrix, g.close, g.screening
+                    )
+                if ti.static(multiplies):
+                    total = across(sums, 2, many)
+                    if does and thread % many == 0:
+                        keep(i, total, g)
                 if does and thread % many == 0:
-                    g.v.w[i] = total + g.elements[2 * g.atoms.kind[i] + 1] * g.v.z[i]
-            if does and thread % many == 0:
-                g.matrix.count[i] = found[0]
-                g.close.count[i] = found[1]
-                for s in range(found[0], whole_chunks(found[0]) * LANES):
-                    put(i, s, i << g.matrix.shift_bits, 0.0, g.atoms.n, g.matrix)
+                    g.matrix.count[i] = found[0]
+                    g.close.count[i] = found[1]
+                    for s in range(found[0], whole_chunks(found[0]) * LANES):
+                        put(i, s, i << g.matrix.shift_bits, 0.0, g.atoms.n, g.matrix)
+
+        return fill
 
     @ti.func
     def entry_product(i, s, n, matrix: ti.template(), x: ti.template()):
@@ -229,4 +241,4 @@ def matrix_functions(
                 add_products(sums, i, c * AHEAD, 1, n, matrix, x)
         return across(sums, 2, many)
 
-    return MatrixFunctions(fill, product, many, rounded)
+    return MatrixFunctions(fill_function, product, many)

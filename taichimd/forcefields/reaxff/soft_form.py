@@ -49,11 +49,12 @@ def soft_form(
         g.soft.inner[i] = value
 
     multiply = product_function(matrix_of, whose, opening, keep)
+    fill = matrix_of.fill_function(None)
     times = soft_of.times_of(first_column, 1)
 
     @ti.func
     def open_solve(near: ti.template(), shifts: ti.template(), g: ti.template()):
-        matrix_of.fill(near, shifts, g)
+        fill(near, shifts, g)
         soft_of.fill(near, shifts, g)
         soft_of.left(True, g)
         multiply(False, g.soft.left, g, None)
