@@ -90,80 +90,83 @@ def torsions_function(backend: str, n_kinds: int, energies: bool) -> Any:
                         for u in range(bonds.count[k]):
                             t3 = place(k, u, n, width)
                             order3 = bonds.half[H.BO * m + t3]
-                            l = bonds.partner[t3] >> shift_bits  # noqa: E741
-                            kl = vector(H.DX, t3, m, bonds.half)
-                            closes = ji - (jk + kl)
-                            row = tables.rows[
-                                first_row
-                                + (atoms.kind[i] * n_kinds * n_kinds + kj_kinds) * n_kinds
-                                + atoms.kind[l]
-                            ]
+                            # Few pass: what the rest needs is read for them alone.
                             if (
-                                t3 != back and row >= 0 and order3 > LEAST_ORDER
-                                and order3 * centre > LEAST_PRODUCT
+                                t3 != back and order3 > LEAST_ORDER and order3 * centre > LEAST_PRODUCT
                                 and order1 * centre * order3 > LEAST_TRIPLE
-                                and not (i == l and closes.dot(closes) < SAME)
                             ):  # fmt: skip
-                                p = row * OfTorsion.columns
-                                b3 = order3 - LEAST_ORDER
-                                x3 = exp(-g24 * b3)
-                                c2, s2, _to_l = to_end(kl, -jk)
-                                _c2, _s2, to_j = to_end(-jk, kl)
-                                n2 = jk.cross(kl)
-                                n11, n22 = ti.max(n1.dot(n1), 1e-20), ti.max(n2.dot(n2), 1e-20)
-                                inverse = 1.0 / ti.sqrt(n11 * n22)
-                                cos_w = -n1.dot(n2) * inverse
-                                sin_w = -length * ji.dot(n2) * inverse
-                                # Of vectors in a line both are 0; w is 0 then.
-                                norm2 = cos_w * cos_w + sin_w * sin_w
-                                if norm2 > 0.25:
-                                    scale = 1.0 / ti.sqrt(norm2)
-                                    cos_w *= scale
-                                    sin_w *= scale
-                                else:
-                                    cos_w, sin_w = 1.0, 0.0
-                                v1, v3 = tables.torsion[p + OfTorsion.V1], tables.torsion[p + OfTorsion.V3]
-                                p_tor1 = tables.torsion[p + OfTorsion.p_tor1]
-                                v2 = tables.torsion[p + OfTorsion.V2] * exp(p_tor1 * y * y)
-                                sin2 = sin_w * sin_w
-                                # cos 2w = 1 - 2 sin^2, cos 3w = cos (1 - 4 sin^2), sin 3w = sin (3 - 4
-                                # sin^2).
-                                of_w = 0.5 * (
-                                    v1 * (1.0 + cos_w)
-                                    + v2 * (2.0 * sin2)
-                                    + v3 * (1.0 + cos_w * (1.0 - 4.0 * sin2))
-                                )
-                                to_w = 0.5 * (
-                                    -v1 * sin_w
-                                    + 4.0 * v2 * sin_w * cos_w
-                                    - 3.0 * v3 * sin_w * (3.0 - 4.0 * sin2)
-                                )
-                                o1, o2, o3 = 1.0 - x1, 1.0 - x2, 1.0 - x3
-                                f10 = o1 * o3 * o2
-                                ss = s1 * s2
-                                q = ss * of_w * g24
-                                y1, y2, y3 = b1 - 1.5, b2 - 1.5, b3 - 1.5
-                                f12 = tables.torsion[p + OfTorsion.p_cot1] * exp(
-                                    -g28 * (y1 * y1 + y3 * y3 + y2 * y2)
-                                )
-                                e = f12 * (1.0 - sin2 * ss)
-                                cb += q * x1 * (o2 * o3) - 2.0 * g28 * y1 * e
-                                cb_centre += q * x2 * (o1 * o3) - 2.0 * g28 * y2 * e
-                                z = f10 * ss * (2.0 * v2 * sin2) * p_tor1 * y
-                                cp_centre -= z
-                                ct -= z * f11_slope
-                                h1 = (f10 * of_w - f12 * sin2) * s2 * c1
-                                h2 = (f10 * of_w - f12 * sin2) * s1 * c2
-                                hw = ss * (f10 * to_w - 2.0 * f12 * cos_w * sin_w)
-                                w_i = hw * length / n11 * n1
-                                w_l = hw * length / n22 * n2
-                                force -= h1 * to_i + w_i
-                                between += (
-                                    h1 * to_k - h2 * to_j
-                                    - (ji.dot(jk) / length2) * w_i - (kl.dot(jk) / length2) * w_l
-                                )  # fmt: skip
-                                e_torsion += f10 * ss * of_w
-                                e_conjugation += e
+                                l = bonds.partner[t3] >> shift_bits  # noqa: E741
+                                kl = vector(H.DX, t3, m, bonds.half)
+                                closes = ji - (jk + kl)
+                                row = tables.rows[
+                                    first_row
+                                    + (atoms.kind[i] * n_kinds * n_kinds + kj_kinds) * n_kinds
+                                    + atoms.kind[l]
+                                ]
+                                if row >= 0 and not (i == l and closes.dot(closes) < SAME):
+                                    p = row * OfTorsion.columns
+                                    b3 = order3 - LEAST_ORDER
+                                    x3 = exp(-g24 * b3)
+                                    c2, s2, _to_l = to_end(kl, -jk)
+                                    _c2, _s2, to_j = to_end(-jk, kl)
+                                    n2 = jk.cross(kl)
+                                    n11, n22 = ti.max(n1.dot(n1), 1e-20), ti.max(n2.dot(n2), 1e-20)
+                                    inverse = 1.0 / ti.sqrt(n11 * n22)
+                                    cos_w = -n1.dot(n2) * inverse
+                                    sin_w = -length * ji.dot(n2) * inverse
+                                    # Of vectors in a line both are 0; w is 0 then.
+                                    norm2 = cos_w * cos_w + sin_w * sin_w
+                                    if norm2 > 0.25:
+                                        scale = 1.0 / ti.sqrt(norm2)
+                                        cos_w *= scale
+                                        sin_w *= scale
+                                    else:
+                                        cos_w, sin_w = 1.0, 0.0
+                                    v1, v3 = (
+                                        tables.torsion[p + OfTorsion.V1],
+                                        tables.torsion[p + OfTorsion.V3],
+                                    )
+                                    p_tor1 = tables.torsion[p + OfTorsion.p_tor1]
+                                    v2 = tables.torsion[p + OfTorsion.V2] * exp(p_tor1 * y * y)
+                                    sin2 = sin_w * sin_w
+                                    # cos 2w = 1 - 2 sin^2, cos 3w = cos (1 - 4 sin^2), sin 3w = sin (3 - 4
+                                    # sin^2).
+                                    of_w = 0.5 * (
+                                        v1 * (1.0 + cos_w)
+                                        + v2 * (2.0 * sin2)
+                                        + v3 * (1.0 + cos_w * (1.0 - 4.0 * sin2))
+                                    )
+                                    to_w = 0.5 * (
+                                        -v1 * sin_w
+                                        + 4.0 * v2 * sin_w * cos_w
+                                        - 3.0 * v3 * sin_w * (3.0 - 4.0 * sin2)
+                                    )
+                                    o1, o2, o3 = 1.0 - x1, 1.0 - x2, 1.0 - x3
+                                    f10 = o1 * o3 * o2
+                                    ss = s1 * s2
+                                    q = ss * of_w * g24
+                                    y1, y2, y3 = b1 - 1.5, b2 - 1.5, b3 - 1.5
+                                    f12 = tables.torsion[p + OfTorsion.p_cot1] * exp(
+                                        -g28 * (y1 * y1 + y3 * y3 + y2 * y2)
+                                    )
+                                    e = f12 * (1.0 - sin2 * ss)
+                                    cb += q * x1 * (o2 * o3) - 2.0 * g28 * y1 * e
+                                    cb_centre += q * x2 * (o1 * o3) - 2.0 * g28 * y2 * e
+                                    z = f10 * ss * (2.0 * v2 * sin2) * p_tor1 * y
+                                    cp_centre -= z
+                                    ct -= z * f11_slope
+                                    h1 = (f10 * of_w - f12 * sin2) * s2 * c1
+                                    h2 = (f10 * of_w - f12 * sin2) * s1 * c2
+                                    hw = ss * (f10 * to_w - 2.0 * f12 * cos_w * sin_w)
+                                    w_i = hw * length / n11 * n1
+                                    w_l = hw * length / n22 * n2
+                                    force -= h1 * to_i + w_i
+                                    between += (
+                                        h1 * to_k - h2 * to_j
+                                        - (ji.dot(jk) / length2) * w_i - (kl.dot(jk) / length2) * w_l
+                                    )  # fmt: skip
+                                    e_torsion += f10 * ss * of_w
+                                    e_conjugation += e
                     bonds.ends[place(j, v, n, width) + m * s] = cb
                     for c in ti.static(range(3)):
                         bonds.ends[((c + 1) * width + s) * m + t1] = force[c]
