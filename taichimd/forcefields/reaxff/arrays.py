@@ -71,6 +71,9 @@ class Bonds(Bundle):
     count: Any = ArrayField("i32", "n", "number of bonds of each atom")
     partner: Any = ArrayField("i32", "n width", "entry of the other atom, as in the near list")
     twin: Any = ArrayField("i32", "n width", "place of the other half of the bond")
+    donors: Any = ArrayField(
+        "i32", "n", "slots of a hydrogen atom's bonds to donors (`hydrogen_bonds`), else 0"
+    )
     half: Any = ArrayField("real", "HALF n width", "numbers of half-bonds, column by column")
     atom: Any = ArrayField("real", "ATOM n", "numbers of atoms, column by column")
     ends: Any = ArrayField(

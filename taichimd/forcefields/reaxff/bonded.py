@@ -78,6 +78,7 @@ class Bonded:
     def __init__(self, n: int, n_kinds: int, backend: str, lammps_forces: bool) -> None:
         self._n, self._made_for, self._lammps_forces = n, (backend, n_kinds), lammps_forces
         self.bonds = Bonds(width=FIRST_WIDTH, count=ti.ndarray(ti.i32, n))
+        self.bonds.donors = ti.ndarray(ti.i32, n)
         self.bonds.atom = ti.ndarray(ti.f64, len(ATOM) * n)
         self.bonds.terms = ti.ndarray(ti.f64, len(TERMS) * n)
         self.bonds.terms.fill(0.0)
@@ -106,7 +107,7 @@ class Bonded:
     def memory(self) -> int:
         """Bytes on the device."""
         b = self.bonds
-        return bytes_of(b.count, b.partner, b.twin, b.half, b.atom, b.ends, b.terms)
+        return bytes_of(b.count, b.donors, b.partner, b.twin, b.half, b.atom, b.ends, b.terms)
 
     def _reserve(self) -> None:
         bonds = self.bonds

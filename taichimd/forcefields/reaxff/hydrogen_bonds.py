@@ -6,8 +6,8 @@ Chenoweth, van Duin, Goddard, J. Phys. Chem. A 112, 1040 (2008), equation 18, fo
 BO_iH from 0.01 on. The acceptor may be an image of the donor, but not the donor itself. A thread has an atom
 H and visits acceptors in the near list, for one bond to a donor after the other; on a GPU a warp shares the
 atom: so there are warps enough to hide the wait for memory, and no warp without an atom. The thread of an
-acceptor visits the same bonds, for the force on the acceptor. Sums have the same bits in any order
-(`enumerate.row_sums`).
+acceptor visits the same bonds, for the force on the acceptor. `bonds.donors` says which bonds of an atom H
+may be to donors. Sums have the same bits in any order (`enumerate.row_sums`).
 """
 
 from functools import cache
@@ -25,6 +25,9 @@ from taichimd.neighbours.rows import WARP, row_layout, slot
 REACH = 7.5
 """angstrom, from H to the acceptor."""
 LEAST_ORDER = 0.01
+LOG_SLOTS = 15
+"""A row of bonds has fewer slots than 2 to this: the first one of a donor and the one after the last are kept
+in one number."""
 HYDROGEN, OTHER = 1.0, 2.0
 """Values of the column hb: hydrogen; donor or acceptor."""
 
@@ -64,22 +67,20 @@ def hydrogen_bonds_function(backend: str, n_kinds: int, energies: bool, virials:
         n, m = atoms.n, bonds.places
         donor = bonds.partner[t]
         order = bonds.half[H.BO * m + t]
-        a = atoms.kind[donor >> shift_bits]
-        if order >= LEAST_ORDER and tables.atom[a * N_ATOM + OfAtom.hb] == OTHER:
-            d = vector(H.DX, t, m, bonds.half)
-            pair = first_row + (a * n_kinds + atoms.kind[h]) * n_kinds
-            for step in range((near.count[h] - lane + many - 1) // many):
-                entry = near.entries[slot(h, lane + many * step, n, near.width, layout)]
-                row = tables.rows[pair + atoms.kind[entry >> shift_bits]]
-                if row >= 0 and entry != donor:
-                    far = vector_to(entry, shift_bits, atoms.pos[h], atoms.pos, g.verlet.shifts)
-                    if far.dot(far) <= REACH * REACH:
-                        e, to_order, to_donor, to_acceptor = one(order, d, far, row, tables.hydrogen)
-                        with_term(sums, 8, 0, to_order)
-                        for c in ti.static(range(3)):
-                            with_term(sums, 8, 1 + c, -to_donor[c])
-                            with_term(sums, 8, 4 + c, to_acceptor[c])
-                        with_term(sums, 8, 7, e)
+        d = vector(H.DX, t, m, bonds.half)
+        pair = first_row + (atoms.kind[donor >> shift_bits] * n_kinds + atoms.kind[h]) * n_kinds
+        for step in range((near.count[h] - lane + many - 1) // many):
+            entry = near.entries[slot(h, lane + many * step, n, near.width, layout)]
+            row = tables.rows[pair + atoms.kind[entry >> shift_bits]]
+            if row >= 0 and entry != donor:
+                far = vector_to(entry, shift_bits, atoms.pos[h], atoms.pos, g.verlet.shifts)
+                if far.dot(far) <= REACH * REACH:
+                    e, to_order, to_donor, to_acceptor = one(order, d, far, row, tables.hydrogen)
+                    with_term(sums, 8, 0, to_order)
+                    for c in ti.static(range(3)):
+                        with_term(sums, 8, 1 + c, -to_donor[c])
+                        with_term(sums, 8, 4 + c, to_acceptor[c])
+                    with_term(sums, 8, 7, e)
 
     @ti.func
     def add_donors(sums: ti.template(), k, lane, g: ti.template()):
@@ -89,11 +90,12 @@ def hydrogen_bonds_function(backend: str, n_kinds: int, energies: bool, virials:
         for step in range((near.count[k] - lane + many - 1) // many):
             entry = near.entries[slot(k, lane + many * step, n, near.width, layout)]
             h = entry >> shift_bits
-            if tables.atom[atoms.kind[h] * N_ATOM + OfAtom.hb] == HYDROGEN:
+            donors = bonds.donors[h]
+            if donors > 0:
                 far = -vector_to(entry, shift_bits, atoms.pos[k], atoms.pos, g.verlet.shifts)
                 if far.dot(far) <= REACH * REACH:
                     seen = (k << shift_bits) | (-(entry & mask) & mask)
-                    for s in range(bonds.count[h]):
+                    for s in range(donors & ((1 << LOG_SLOTS) - 1), donors >> LOG_SLOTS):
                         t = place(h, s, n, bonds.width)
                         donor = bonds.partner[t]
                         a = atoms.kind[donor >> shift_bits]
@@ -111,22 +113,46 @@ def hydrogen_bonds_function(backend: str, n_kinds: int, energies: bool, virials:
                                 with_term(sums, numbers, c, -far[c // 3 - 1] * slope[c % 3])
 
     @ti.func
-    def of_hydrogen(h, lane, g: ti.template()):
-        """Bonds of atom h to donors; of other atoms than hydrogen the sums are 0."""
-        m, total = g.bonds.places, ti.Vector.zero(ti.f64, 8)
+    def gives(t, g: ti.template()):
+        """Whether half-bond t of a hydrogen atom is to a donor."""
+        a = g.atoms.kind[g.bonds.partner[t] >> g.verlet.shift_bits]
+        order = g.bonds.half[H.BO * g.bonds.places + t]
+        return order >= LEAST_ORDER and g.tables.atom[a * N_ATOM + OfAtom.hb] == OTHER
+
+    @ti.func
+    def find_donors(h, g: ti.template()):
+        """Leave which slots of atom h have its bonds to donors; other bonds have no hydrogen bonds."""
+        m, first, end = g.bonds.places, 0, 0
+        hydrogen = g.tables.atom[g.atoms.kind[h] * N_ATOM + OfAtom.hb] == HYDROGEN
         for s in range(g.bonds.count[h]):
             t = place(h, s, g.atoms.n, g.bonds.width)
-            if g.tables.atom[g.atoms.kind[h] * N_ATOM + OfAtom.hb] == HYDROGEN:
+            if hydrogen and gives(t, g):
+                if end == 0:
+                    first = s
+                end = s + 1
+            for c in ti.static(range(3)):
+                g.bonds.half[(H.COUNTER_X + c) * m + t] = 0.0
+            if ti.static(energies):
+                g.bonds.half[H.E_HYDROGEN * m + t] = 0.0
+        g.bonds.donors[h] = (end << LOG_SLOTS) + first
+
+    @ti.func
+    def of_hydrogen(h, lane, g: ti.template()):
+        """Bonds of atom h to donors."""
+        m, donors = g.bonds.places, g.bonds.donors[h]
+        for s in range(donors & ((1 << LOG_SLOTS) - 1), donors >> LOG_SLOTS):
+            t = place(h, s, g.atoms.n, g.bonds.width)
+            if gives(t, g):
                 sums = empty_sums(8)
                 add_acceptors(sums, t, h, lane, g)
                 total = across(sums, 8, many)
-            if lane == 0:
-                g.bonds.half[H.CB * m + t] += total[0]
-                for c in ti.static(range(3)):
-                    g.bonds.half[(H.OUTER_X + c) * m + t] += total[1 + c]
-                    g.bonds.half[(H.COUNTER_X + c) * m + t] = total[4 + c]
-                if ti.static(energies):
-                    g.bonds.half[H.E_HYDROGEN * m + t] = total[7]
+                if lane == 0:
+                    g.bonds.half[H.CB * m + t] += total[0]
+                    for c in ti.static(range(3)):
+                        g.bonds.half[(H.OUTER_X + c) * m + t] += total[1 + c]
+                        g.bonds.half[(H.COUNTER_X + c) * m + t] = total[4 + c]
+                    if ti.static(energies):
+                        g.bonds.half[H.E_HYDROGEN * m + t] = total[7]
 
     @ti.func
     def of_acceptor(k, lane, g: ti.template(), virial: ti.template()):
@@ -144,6 +170,9 @@ def hydrogen_bonds_function(backend: str, n_kinds: int, energies: bool, virials:
 
     @ti.func
     def hydrogen_bonds(g: ti.template(), virial: ti.template()):
+        for h in range(g.atoms.n):
+            if g.status[GO] == 1:
+                find_donors(h, g)
         # A warp has one atom: all of its threads take the same branches around sums. An atom has work as a
         # hydrogen or as an acceptor: in one loop, all warps have work at a time.
         for thread in range(g.atoms.n * many):
