@@ -13,7 +13,7 @@ bits: sums and products of what belongs to the two atoms are written so that the
 from functools import cache
 from typing import Any
 
-from taichimd.core.math import exp, log, power
+from taichimd.core.math import exp, log
 from taichimd.core.runtime import ti
 from taichimd.enumerate.queued import goes
 from taichimd.enumerate.row_sums import threads_of_row
@@ -24,12 +24,11 @@ from taichimd.forcefields.reaxff.arrays import (
     A,
     H,
     bond_functions,
-    put_vector,
 )
 from taichimd.forcefields.reaxff.bond_search import bond_search_functions
+from taichimd.forcefields.reaxff.half_bonds import half_bond_functions
 from taichimd.forcefields.reaxff.tables import N_ATOM, N_PAIR, G, OfAtom, OfPair
 from taichimd.neighbours.control import Control
-from taichimd.neighbours.entries import vector_to
 from taichimd.neighbours.rows import row_layout, whole_warps
 
 LEAST = 1e-10
@@ -40,57 +39,16 @@ LEAST = 1e-10
 def bond_orders_function(backend: str, n_kinds: int) -> Any:
     """Device function `bonds`: rows of half-bonds, bond orders, and what each atom makes of their sum."""
     place, owner = bond_functions(backend)
-    search, many = bond_search_functions(backend, n_kinds), threads_of_row(row_layout(backend))
+    search, half_bonds = bond_search_functions(backend, n_kinds), half_bond_functions(backend, n_kinds)
+    many = threads_of_row(row_layout(backend))
     shared = many > 1
 
     @ti.func
-    def part(r, radius, factor, exponent):
-        """exp(factor (r/radius)^exponent) and its derivative to r; 0 without a radius."""
-        value, slope = 0.0, 0.0
-        if radius > 0.0:
-            z = factor * power(r / radius, exponent)
-            value = exp(z)
-            slope = value * z * exponent / r
-        return value, slope
-
-    @ti.func
-    def raw(r, q, cut, pair: ti.template()):
-        """BO' before the subtraction in parts, and their derivatives, for the parameters from q on."""
-        s, ds = part(r, pair[q + OfPair.r_sigma], pair[q + OfPair.p_bo1], pair[q + OfPair.p_bo2])
-        p, dp = part(r, pair[q + OfPair.r_pi], pair[q + OfPair.p_bo3], pair[q + OfPair.p_bo4])
-        pp, dpp = part(r, pair[q + OfPair.r_pipi], pair[q + OfPair.p_bo5], pair[q + OfPair.p_bo6])
-        return (1.0 + cut) * s, p, pp, (1.0 + cut) * ds, dp, dpp
-
-    @ti.func
-    def found_bonds(
-        i, candidates, atoms: ti.template(), verlet: ti.template(), bonds: ti.template(),
-        tables: ti.template()
+    def of_atom(
+        i, found, total, atoms: ti.template(), bonds: ti.template(), tables: ti.template()
     ):  # fmt: skip
-        """Half-bonds of the candidates of atom i, and what the atom makes of the sum of their orders."""
-        n, width, m, shift_bits = atoms.n, bonds.width, bonds.places, verlet.shift_bits
-        x, a = atoms.pos[i], atoms.kind[i]
-        cut, total, found = tables.general[G.bo_cut], 0.0, 0
-        for s in range(candidates):
-            entry = bonds.partner[place(i, s, n, width)]
-            d = vector_to(entry, shift_bits, x, atoms.pos, verlet.shifts)
-            r = ti.sqrt(d.dot(d))
-            q = (a * n_kinds + atoms.kind[entry >> shift_bits]) * N_PAIR
-            s0, p0, pp0, ds, dp, dpp = raw(r, q, cut, tables.pair)
-            order = s0 + p0 + pp0
-            if order >= cut:
-                order -= cut
-                total += order
-                t = place(i, found, n, width)
-                bonds.partner[t] = entry
-                put_vector(d, H.DX, t, m, bonds.half)
-                bonds.half[H.R * m + t] = r
-                bonds.half[H.RAW * m + t] = order
-                bonds.half[H.RAW_P * m + t] = p0
-                bonds.half[H.RAW_PP * m + t] = pp0
-                bonds.half[H.SLOPE * m + t] = ds + dp + dpp
-                bonds.half[H.SLOPE_P * m + t] = dp
-                bonds.half[H.SLOPE_PP * m + t] = dpp
-                found += 1
+        """What atom i makes of the sum of its bond orders."""
+        n, a = atoms.n, atoms.kind[i]
         bonds.count[i] = found
         g1, g2 = tables.general[G.p_boc1], tables.general[G.p_boc2]
         delta = total - tables.atom[a * N_ATOM + OfAtom.Val]
@@ -112,16 +70,21 @@ def bond_orders_function(backend: str, n_kinds: int) -> Any:
                 status[MAX_BONDS] = 0
         for thread in range(whole_warps(atoms.n * many) if ti.static(shared) else atoms.n):
             i = ti.min(thread // many, atoms.n - 1)
-            does, candidates = thread < atoms.n * many and status[GO] == 1, 0
+            does = thread < atoms.n * many and status[GO] == 1
+            candidates, found, total = 0, 0, 0.0
             if ti.static(shared):
                 candidates = search.shared(i, thread, does, atoms, verlet, near, bonds, tables)
+                there = ti.min(candidates, bonds.width)
+                found, total = half_bonds.shared(i, thread, there, atoms, verlet, bonds, tables)
             else:
                 if does:
                     candidates = search.alone(i, atoms, verlet, near, bonds, tables)
+                    there = ti.min(candidates, bonds.width)
+                    found, total = half_bonds.alone(i, there, atoms, verlet, bonds, tables)
             if does and thread % many == 0:
                 if candidates > status[MAX_BONDS]:
                     ti.atomic_max(status[MAX_BONDS], candidates)
-                found_bonds(i, ti.min(candidates, bonds.width), atoms, verlet, bonds, tables)
+                of_atom(i, found, total, atoms, bonds, tables)
         for _ in range(1):
             if status[GO] == 1 and status[MAX_BONDS] > bonds.width:
                 # The host grows the rows, and the step is done again.

@@ -26,7 +26,7 @@ class BondSearch:
     Attributes:
         alone: (i, atoms, verlet, near, bonds, tables), for a thread with an atom.
         shared: (i, thread, does, atoms, verlet, near, bonds, tables), for the threads that share a row. All
-            threads of a warp call it. The first thread of an atom may read the candidates afterwards.
+            threads of a warp call it, and may read the candidates afterwards.
     """
 
     alone: DeviceFunction
@@ -102,6 +102,8 @@ def bond_search_functions(backend: str, n_kinds: int) -> BondSearch:
             for s in range(1, ti.min(candidates, width)):
                 entry = bonds.partner[place(i, s, n, width)]
                 insert(i, s, entry, n, width, shift_bits, atoms.ident, bonds.partner, of_bonds)
+        # The others see the order.
+        sync()
         return candidates
 
     return BondSearch(alone, shared)
