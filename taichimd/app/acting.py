@@ -30,19 +30,13 @@ from taichimd.system.where import BUILT_IN
 
 @dataclass(frozen=True)
 class Acting:
-    """Groups of the atoms of a job, and what acts on them.
+    """Groups of the atoms of a job, and what acts on them."""
 
-    Attributes:
-        groups: by name; frozen.
-        baths: thermostats, sources of constant power, and drives.
-        notes: remarks for the user.
-        exchanges: insertions and deletions of molecules.
-    """
-
-    groups: Mapping[str, Numbers] = field(default_factory=dict)
+    groups: Mapping[str, Numbers] = field(default_factory=dict)  # by name; frozen
+    # thermostats, sources of constant power, and drives
     baths: list[GroupBath | GroupDrive] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    exchanges: list[Exchange] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # remarks for the user
+    exchanges: list[Exchange] = field(default_factory=list)  # insertions and deletions of molecules
 
     def record(self) -> dict[str, Any]:
         """Record for run.json: number of atoms of each group, and the baths."""

@@ -35,28 +35,17 @@ from taichimd.system.velocities import temperature
 
 @dataclass(frozen=True)
 class Job:
-    """Validated settings, with what they start from.
+    """Validated settings, with what they start from."""
 
-    Attributes:
-        settings: all layers merged; `structure` and `potential` absolute where they are files.
-        steps: steps of this run.
-        atoms: the system; of a restart the checkpoint's.
-        forcefield: what acts between the atoms.
-        checkpoint: what is continued, or None.
-        notes: remarks for the user.
-        plan: of what the run observes, or None.
-        acting: groups of atoms, and what acts on them; None: nothing.
-        given: options that this run's user gave; of a restart, without those of its checkpoint.
-    """
-
-    settings: RunSettings
-    steps: int
-    atoms: Atoms
-    forcefield: Any
-    checkpoint: Checkpoint | None
-    notes: list[str]
-    plan: Plan | None = None
-    acting: Acting | None = None
+    settings: RunSettings  # all layers merged; `structure` and `potential` absolute where they are files
+    steps: int  # steps of this run
+    atoms: Atoms  # the system; of a restart the checkpoint's
+    forcefield: Any  # what acts between the atoms
+    checkpoint: Checkpoint | None  # what is continued, or None
+    notes: list[str]  # remarks for the user
+    plan: Plan | None = None  # of what the run observes, or None
+    acting: Acting | None = None  # groups of atoms, and what acts on them; None: nothing
+    # options that this run's user gave; of a restart, without those of its checkpoint
     given: frozenset[str] = frozenset()
 
     @property

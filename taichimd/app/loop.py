@@ -25,23 +25,15 @@ _MAX_GROWTH = 10
 
 @dataclass(frozen=True)
 class RunResult:
-    """What one call of `Simulation.run` did.
+    """What one call of `Simulation.run` did."""
 
-    Attributes:
-        first_step: step counter before.
-        last_step: step counter after.
-        stepping_seconds: wall-clock seconds in the stepping loop alone: no compilation, reports or files.
-        finished: False when `should_stop` ended it early.
-        sampling_seconds: in samplers; what they leave the device to do may count with the next steps.
-        output_seconds: in totals and observers: rows, frames, checkpoints, what a user sees.
-    """
-
-    first_step: int
-    last_step: int
-    stepping_seconds: float
-    finished: bool
+    first_step: int  # step counter before
+    last_step: int  # step counter after
+    stepping_seconds: float  # wall-clock seconds in the stepping loop alone: no compilation, reports or files
+    finished: bool  # False when `should_stop` ended it early
+    # in samplers; what they leave the device to do may count with the next steps
     sampling_seconds: float = 0.0
-    output_seconds: float = 0.0
+    output_seconds: float = 0.0  # in totals and observers: rows, frames, checkpoints, what a user sees
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
@@ -85,15 +77,11 @@ class Pace:
 
 @dataclass
 class Watched:
-    """A system, and what looks at it.
-
-    Attributes:
-        observers: told of reports and pieces. samplers: called at multiples of their own `every`.
-    """
+    """A system, and what looks at it."""
 
     simulation: SimulatedSystem
-    observers: Sequence[Observer] = ()
-    samplers: Sequence[Sampler] = ()
+    observers: Sequence[Observer] = ()  # told of reports and pieces
+    samplers: Sequence[Sampler] = ()  # called at multiples of their own `every`
 
     def report(self, recorder: Any, every: int | None = None) -> None:
         """Compute totals and report them to observers: to all, or to those that are due.

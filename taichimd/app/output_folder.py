@@ -18,19 +18,12 @@ _FILES = {"extxyz": "trajectory.extxyz", "netcdf": "trajectory.nc", "traj": "tra
 
 @dataclass(frozen=True)
 class OutputFolder:
-    """Names of the files of a run.
+    """Names of the files of a run."""
 
-    Attributes:
-        path: the folder.
-        observed: names of the files of what the run observes.
-        frames: format of the trajectory: extxyz, netcdf, traj or none.
-        plot_format: of pictures: png, pdf or svg.
-    """
-
-    path: Path
-    observed: tuple[str, ...] = ()
-    frames: str = "extxyz"
-    plot_format: str = "png"
+    path: Path  # the folder
+    observed: tuple[str, ...] = ()  # names of the files of what the run observes
+    frames: str = "extxyz"  # format of the trajectory: extxyz, netcdf, traj or none
+    plot_format: str = "png"  # of pictures: png, pdf or svg
 
     @property
     def trajectories(self) -> list[Path]:

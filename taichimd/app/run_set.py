@@ -25,18 +25,14 @@ FILE = "batch.json"
 
 @dataclass(frozen=True)
 class RunSpec:
-    """One run of several.
+    """One run of several."""
 
-    Attributes:
-        name: of its folder. flags: its settings, as for `prepare_job`, without the folder.
-        varied: those of them that differ between the runs; `seed` is the number that counts up, from which
-            the seed in `flags` is derived.
-        python_files: SHA-256 of the Python files that its potential names.
-    """
-
-    name: str
-    flags: dict[str, Any]
+    name: str  # of its folder
+    flags: dict[str, Any]  # its settings, as for `prepare_job`, without the folder
+    # those of them that differ between the runs; `seed` is the number that counts up, from which the seed in
+    # `flags` is derived
     varied: dict[str, Any]
+    # SHA-256 of the Python files that its potential names
     python_files: dict[str, str | None] = field(default_factory=dict)
 
 
@@ -116,18 +112,12 @@ def _part(key: str, value: Any) -> str:
 
 @dataclass(frozen=True)
 class RunSet:
-    """The runs whose folders are in one folder, as its `batch.json` says.
+    """The runs whose folders are in one folder, as its `batch.json` says."""
 
-    Attributes:
-        folder: that one. runs: what they are.
-        own: whether the present command says what they are, and not a file.
-        trust: whether Python code that only a file names may run.
-    """
-
-    folder: Path
-    runs: list[RunSpec]
-    own: bool = True
-    trust: bool = False
+    folder: Path  # that one
+    runs: list[RunSpec]  # what they are
+    own: bool = True  # whether the present command says what they are, and not a file
+    trust: bool = False  # whether Python code that only a file names may run
 
     @classmethod
     def read(cls, folder: Path) -> "RunSet":

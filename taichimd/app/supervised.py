@@ -19,23 +19,17 @@ from taichimd.core.signals import StopRequest
 
 @dataclass
 class Supervised:
-    """A run that is brought to its end.
+    """A run that is brought to its end."""
 
-    Attributes:
-        simulation: to be run. files: open ones. keeper: of checkpoints.
-        finish: writes results; called with the reason of the end.
-        failed: writes the report of a run that an error has ended; called with the error's words.
-        stepped: called after the last step, before checkpoint and files are completed; or None.
-        ended: whether one of them was called.
-    """
-
-    simulation: SimulatedSystem
-    files: RunFiles
-    keeper: CheckpointKeeper
-    finish: Callable[[str, RunResult], Any]
+    simulation: SimulatedSystem  # to be run
+    files: RunFiles  # open ones
+    keeper: CheckpointKeeper  # of checkpoints
+    finish: Callable[[str, RunResult], Any]  # writes results; called with the reason of the end
+    # writes the report of a run that an error has ended; called with the error's words
     failed: Callable[[str], Any]
+    # called after the last step, before checkpoint and files are completed; or None
     stepped: Callable[[], Any] | None = None
-    ended: bool = False
+    ended: bool = False  # whether one of them was called
 
     def fail(self, error: BaseException) -> None:
         """Close files, and say in the report why."""

@@ -27,26 +27,17 @@ _LOOK_SECONDS = 0.2
 
 @dataclass(frozen=True)
 class Sweep:
-    """Settings of `taichimd sweep`.
+    """Settings of `taichimd sweep`."""
 
-    Attributes:
-        job_file: TOML job file. sets: texts such as "temperature=300,400".
-        seeds: runs of each combination.
-        output: folder of the folders; None: that of the job file.
-        part: such as "2/8"; None: all. processes: on this machine. at_once: most runs in one launch.
-        overwrite: whether earlier runs are replaced.
-        common_noise: as of `spread`.
-    """
-
-    job_file: Path
-    sets: Sequence[str] = ()
-    seeds: int = 1
-    output: str | None = None
-    part: str | None = None
-    processes: int = 1
-    at_once: int | None = None
-    overwrite: bool = False
-    common_noise: bool = False
+    job_file: Path  # TOML job file
+    sets: Sequence[str] = ()  # texts such as "temperature=300,400"
+    seeds: int = 1  # runs of each combination
+    output: str | None = None  # folder of the folders; None: that of the job file
+    part: str | None = None  # such as "2/8"; None: all
+    processes: int = 1  # on this machine
+    at_once: int | None = None  # most runs in one launch
+    overwrite: bool = False  # whether earlier runs are replaced
+    common_noise: bool = False  # as of `spread`
 
     @property
     def axes(self) -> dict[str, list[Any]]:

@@ -21,35 +21,25 @@ from taichimd.ensembles.thermostats import layout as thermostats
 
 @dataclass(frozen=True)
 class Coupling:
-    """What of an ensemble the kernels are compiled for.
+    """What of an ensemble the kernels are compiled for."""
 
-    Attributes:
-        kind: the class of the ensemble. control, axes: of a barostat, else empty. period: steps between its
-            actions.
-        driven: whether there is a driving force.
-        batch: whether each of several systems has a bath of its own.
-        acting: classes of the thermostats of groups. rows: how many baths of groups there are, or one more
-            than the threads of a warp add up together.
-        holds: whether some atoms are held along some directions.
-        has_sources, corrects: whether some of these have constant power, and correct positions.
-        tensor_of_group: components of the kinetic tensor that are summed for each bath of a group, because
-            baths of groups rescale velocities beside a motion of the cell; else 0.
-        drives: kinds of forces, walls and other drives.
-    """
-
-    kind: type[Ensemble] = NVE
-    control: str = ""
+    kind: type[Ensemble] = NVE  # the class of the ensemble
+    control: str = ""  # control, axes: of a barostat, else empty
     axes: str = ""
-    period: int = 1
-    driven: bool = False
-    batch: bool = False
-    acting: tuple[type[Thermostat], ...] = ()
+    period: int = 1  # steps between its actions
+    driven: bool = False  # whether there is a driving force
+    batch: bool = False  # whether each of several systems has a bath of its own
+    acting: tuple[type[Thermostat], ...] = ()  # classes of the thermostats of groups
+    # how many baths of groups there are, or one more than the threads of a warp add up together
     rows: int = 0
+    # has_sources, corrects: whether some of these have constant power, and correct positions
     has_sources: bool = False
     corrects: bool = False
+    # components of the kinetic tensor that are summed for each bath of a group, because baths of groups
+    # rescale velocities beside a motion of the cell; else 0
     tensor_of_group: int = 0
-    holds: bool = False
-    drives: DriveKinds = NO_DRIVES
+    holds: bool = False  # whether some atoms are held along some directions
+    drives: DriveKinds = NO_DRIVES  # kinds of forces, walls and other drives
 
     @property
     def none(self) -> bool:

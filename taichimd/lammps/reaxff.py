@@ -38,19 +38,12 @@ ATM_PER_KCAL_A3 = 68568.415
 
 @dataclass(frozen=True)
 class ReaxReference:
-    """What LAMMPS found.
+    """What LAMMPS found."""
 
-    Attributes:
-        terms: eV, by our names, with "field" in a field.
-        charges: (n) e.
-        forces: (n, 3) eV/angstrom.
-        virial: (3, 3) eV, -stress * volume.
-    """
-
-    terms: dict[str, float]
-    charges: Array
-    forces: Array
-    virial: Array
+    terms: dict[str, float]  # eV, by our names, with "field" in a field
+    charges: Array  # (n) e
+    forces: Array  # (n, 3) eV/angstrom
+    virial: Array  # (3, 3) eV, -stress * volume
 
 
 def reaxff_setup(atoms: Atoms, box: Box, elements: list[str], file: str | Path) -> list[str]:
@@ -67,16 +60,11 @@ def reaxff_setup(atoms: Atoms, box: Box, elements: list[str], file: str | Path) 
 
 @dataclass(frozen=True)
 class ChargeFix:
-    """How LAMMPS finds charges.
+    """How LAMMPS finds charges."""
 
-    Attributes:
-        model: one of `FIXES`.
-        field: V/angstrom, in the user's frame; empty without one.
-        exponents: of Gaussians by element, bohr^-2, for "qeqr" and "qtpie".
-    """
-
-    model: str = "qeq"
-    field: Sequence[float] = ()
+    model: str = "qeq"  # one of `FIXES`
+    field: Sequence[float] = ()  # V/angstrom, in the user's frame; empty without one
+    # of Gaussians by element, bohr^-2, for "qeqr" and "qtpie"
     exponents: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
     def commands(self, elements: Sequence[str], box: Box, tolerance: float, folder: str) -> list[str]:

@@ -67,15 +67,10 @@ def lacks_pair(i, lane, most2, pos: ti.template(), built_at: ti.template(), b: t
 
 @dataclass(frozen=True)
 class DangerousPairs:
-    """Device functions that tell whether a list lacks a pair.
+    """Device functions that tell whether a list lacks a pair."""
 
-    Attributes:
-        note: notes an atom that has gone far. look: asks for a build if the list lacks a pair, in a loop of
-            its own.
-    """
-
-    note: DeviceFunction
-    look: DeviceFunction
+    note: DeviceFunction  # notes an atom that has gone far
+    look: DeviceFunction  # asks for a build if the list lacks a pair, in a loop of its own
 
 
 def dangerous_pairs_functions(backend: str) -> DangerousPairs:

@@ -15,19 +15,12 @@ from taichimd.system.frame import Frame
 
 @dataclass(frozen=True)
 class Grid:
-    """Bins of the search.
+    """Bins of the search."""
 
-    Attributes:
-        bins: (3,) number of bins along each frame vector.
-        reach: (3,) bins to visit on each side.
-        origin: (3,) fractional coordinate at which the bins start (0 where periodic).
-        extent: (3,) fractional length that the bins cover (1 where periodic).
-    """
-
-    bins: NDArray[np.int64]
-    reach: NDArray[np.int64]
-    origin: NDArray[np.float64]
-    extent: NDArray[np.float64]
+    bins: NDArray[np.int64]  # (3,) number of bins along each frame vector
+    reach: NDArray[np.int64]  # (3,) bins to visit on each side
+    origin: NDArray[np.float64]  # (3,) fractional coordinate at which the bins start (0 where periodic)
+    extent: NDArray[np.float64]  # (3,) fractional length that the bins cover (1 where periodic)
 
 
 Extent = tuple[NDArray[np.float64], NDArray[np.float64]]

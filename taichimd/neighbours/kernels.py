@@ -25,15 +25,10 @@ from taichimd.system.state import CARRIED, SPARE_ATOMS, Atoms
 
 @dataclass(frozen=True)
 class ListKernels:
-    """Kernels of the Verlet list.
+    """Kernels of the Verlet list."""
 
-    Attributes:
-        build: sorts the atoms in space and fills the list.
-        rebuild: the device function of `build`.
-    """
-
-    build: Kernel
-    rebuild: DeviceFunction
+    build: Kernel  # sorts the atoms in space and fills the list
+    rebuild: DeviceFunction  # the device function of `build`
 
 
 @cache

@@ -56,15 +56,10 @@ def threads_of_cut(backend: str, has_pairs: bool) -> int:
 
 @dataclass(frozen=True)
 class PruneFunctions:
-    """Device functions of the cut of a near list.
+    """Device functions of the cut of a near list."""
 
-    Attributes:
-        prune: cuts the list if it is stale, in loops of its own. unfit: whether its rows have too little
-            room.
-    """
-
-    prune: DeviceFunction
-    unfit: DeviceFunction
+    prune: DeviceFunction  # cuts the list if it is stale, in loops of its own
+    unfit: DeviceFunction  # whether its rows have too little room
 
 
 def prune_functions(

@@ -13,26 +13,17 @@ PAD = 16
 
 @dataclass(frozen=True)
 class Search:
-    """How a search is compiled.
+    """How a search is compiled."""
 
-    Attributes:
-        real: ti.f64 or ti.f32, of the copies of the positions that are compared. Half the memory; the caller
-            makes the radius longer by what that may be wrong by.
-        together: the threads of a chunk share an atom; for rows in chunks.
-        alike: all atoms have one inverse mass: the sort before leaves these where they are.
-        one_species: likewise the numbers of the species, which kernels then may lack.
-        batch: there are several systems, each with bins and images of its own.
-        pages: number of arrays that hold the rows (`neighbours.pages`).
-        some_rows: only atoms near a slab get rows, those with `Sorted.away` <= `Sorted.needed`; others get
-            empty rows.
-    """
-
+    # ti.f64 or ti.f32, of the copies of the positions that are compared. Half the memory; the caller makes
+    # the radius longer by what that may be wrong by.
     real: Any
-    together: bool = False
-    alike: bool = False
-    one_species: bool = False
-    batch: bool = False
-    pages: int = 1
+    together: bool = False  # the threads of a chunk share an atom; for rows in chunks
+    alike: bool = False  # all atoms have one inverse mass: the sort before leaves these where they are
+    one_species: bool = False  # likewise the numbers of the species, which kernels then may lack
+    batch: bool = False  # there are several systems, each with bins and images of its own
+    pages: int = 1  # number of arrays that hold the rows (`neighbours.pages`)
+    # only atoms near a slab get rows, those with `Sorted.away` <= `Sorted.needed`; others get empty rows
     some_rows: bool = False
 
     @property

@@ -19,20 +19,14 @@ class DriveArrays(Bundle):
 
 @dataclass(frozen=True)
 class DriveKinds:
-    """What of drives kernels are compiled for.
+    """What of drives kernels are compiled for."""
 
-    Attributes:
-        kinds, weights, timings: those of the rows, of `layout`. batch: whether there are several systems.
-        everyone: whether all rows act on all atoms of the only system.
-        rows: how many there are, if they are few and of one system; 0: that is read on the device.
-    """
-
-    kinds: tuple[int, ...] = ()
+    kinds: tuple[int, ...] = ()  # kinds, weights, timings: those of the rows, of `layout`
     weights: tuple[int, ...] = ()
     timings: tuple[int, ...] = ()
-    batch: bool = False
-    everyone: bool = False
-    rows: int = 0
+    batch: bool = False  # whether there are several systems
+    everyone: bool = False  # whether all rows act on all atoms of the only system
+    rows: int = 0  # how many there are, if they are few and of one system; 0: that is read on the device
 
     @property
     def some(self) -> bool:

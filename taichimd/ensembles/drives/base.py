@@ -18,41 +18,29 @@ VELOCITY = 1.0 / units.PS
 
 @dataclass
 class Row:
-    """A row of the arrays, before it is packed.
+    """A row of the arrays, before it is packed."""
 
-    Attributes:
-        kind, weight, timing: of `layout`. atoms: whom it acts on.
-        values: (ROW,). block: numbers of each of these atoms, or None. table: (m, 4), or None.
-        partner: whether the centre of mass of the row before this one is the other end.
-    """
-
-    kind: int
-    atoms: NDArray[np.int64]
+    kind: int  # kind, weight, timing: of `layout`
+    atoms: NDArray[np.int64]  # whom it acts on
     weight: int = of.UNIT
     timing: int = of.CONSTANT
-    values: Array = field(default_factory=lambda: np.zeros(of.ROW))
-    block: Array | None = None
-    table: Array | None = None
-    partner: bool = False
+    values: Array = field(default_factory=lambda: np.zeros(of.ROW))  # (ROW,)
+    block: Array | None = None  # numbers of each of these atoms, or None
+    table: Array | None = None  # (m, 4), or None
+    partner: bool = False  # whether the centre of mass of the row before this one is the other end
 
 
 @dataclass(frozen=True)
 class Start:
-    """What a drive finds of the system when it begins.
+    """What a drive finds of the system when it begins."""
 
-    Attributes:
-        atoms: whom it acts on. own: charges (e) or forces (eV/Å) of these atoms. partner: the atoms of the
-            other group.
-        masses, positions: (n,) amu and (n, 3) Å of the system. cell: (3, 3) Å. pbc: (3,).
-    """
-
-    atoms: NDArray[np.int64]
-    own: Array | None
-    partner: NDArray[np.int64] | None
-    masses: Array
+    atoms: NDArray[np.int64]  # whom it acts on
+    own: Array | None  # charges (e) or forces (eV/Å) of these atoms
+    partner: NDArray[np.int64] | None  # the atoms of the other group
+    masses: Array  # masses, positions: (n,) amu and (n, 3) Å of the system
     positions: Array
-    cell: Array
-    pbc: NDArray[np.bool_]
+    cell: Array  # (3, 3) Å
+    pbc: NDArray[np.bool_]  # (3,)
 
 
 @dataclass(frozen=True)

@@ -10,27 +10,18 @@ from taichimd.ensembles.drives.arrays import DriveKinds
 
 @dataclass(frozen=True)
 class EnergyFunctions:
-    """Device functions of rows.
+    """Device functions of rows."""
 
-    Attributes:
-        pulled: force on an atom, its energy, and 1 if none is defined there. spring: force and energy of a
-            vector.
-        time_of: of a step. place_of: a wall's place and velocity along its normal.
-        kind_of, timing_of, number: whole numbers of a row. at: where a value of a row stands. vector: three
-            of them.
-        distance: of a position from the wall of a row.
-    """
-
-    pulled: DeviceFunction
-    spring: DeviceFunction
-    time_of: DeviceFunction
-    place_of: DeviceFunction
-    distance: DeviceFunction
-    kind_of: DeviceFunction
+    pulled: DeviceFunction  # force on an atom, its energy, and 1 if none is defined there
+    spring: DeviceFunction  # force and energy of a vector
+    time_of: DeviceFunction  # of a step
+    place_of: DeviceFunction  # a wall's place and velocity along its normal
+    distance: DeviceFunction  # of a position from the wall of a row
+    kind_of: DeviceFunction  # kind_of, timing_of, number: whole numbers of a row
     timing_of: DeviceFunction
     number: DeviceFunction
-    at: DeviceFunction
-    vector: DeviceFunction
+    at: DeviceFunction  # where a value of a row stands
+    vector: DeviceFunction  # three of them
 
 
 def energy_functions(kinds: DriveKinds) -> EnergyFunctions:

@@ -24,29 +24,20 @@ BOUNCES = 8
 
 @dataclass(frozen=True)
 class DriveFunctions:
-    """Device functions of drives.
+    """Device functions of drives."""
 
-    Attributes:
-        kinds: what they are compiled for.
-        members: bits of the rows that act on an atom.
-        pull: (i, members, step, atoms, d): force on an atom, and 1 if it is where no energy is defined.
-        work: counts the work of an atom at a step; (arrives, leaves) whether a step ends and begins there.
-        add_centre: counts a position of the centres of mass. settle: a row's force on its centre, serial.
-        dragged: velocity after friction. placed: position after walls and motions; velocities go to the
-            array.
-        measure: counts energy and force of an atom. rows_of: number of rows.
-    """
-
-    kinds: DriveKinds
-    members: DeviceFunction
+    kinds: DriveKinds  # what they are compiled for
+    members: DeviceFunction  # bits of the rows that act on an atom
+    # (i, members, step, atoms, d): force on an atom, and 1 if it is where no energy is defined
     pull: DeviceFunction
+    # counts the work of an atom at a step; (arrives, leaves) whether a step ends and begins there
     work: DeviceFunction
-    add_centre: DeviceFunction
-    settle: DeviceFunction
-    dragged: DeviceFunction
-    placed: DeviceFunction
-    measure: DeviceFunction
-    rows_of: DeviceFunction
+    add_centre: DeviceFunction  # counts a position of the centres of mass
+    settle: DeviceFunction  # a row's force on its centre, serial
+    dragged: DeviceFunction  # velocity after friction
+    placed: DeviceFunction  # position after walls and motions; velocities go to the array
+    measure: DeviceFunction  # counts energy and force of an atom
+    rows_of: DeviceFunction  # number of rows
 
 
 def drive_functions(kinds: DriveKinds, real: Any, by_slot: bool) -> DriveFunctions:

@@ -39,21 +39,14 @@ STATE = ("state",)
 
 @dataclass(frozen=True)
 class GroupDrive:
-    """A drive and its atoms.
+    """A drive and its atoms."""
 
-    Attributes:
-        name: in columns of tables. what: acts on the atoms. atoms: their numbers in the system, in order.
-        own: charges (e) or forces (eV/Å) of these atoms, of a force that needs them.
-        partner: the atoms at the other end of a spring.
-        begins: whether it begins now, or goes on from a checkpoint.
-    """
-
-    name: str
-    what: Drive
-    atoms: NDArray[np.int64]
-    own: Array | None = None
-    partner: NDArray[np.int64] | None = None
-    begins: bool = True
+    name: str  # in columns of tables
+    what: Drive  # acts on the atoms
+    atoms: NDArray[np.int64]  # their numbers in the system, in order
+    own: Array | None = None  # charges (e) or forces (eV/Å) of these atoms, of a force that needs them
+    partner: NDArray[np.int64] | None = None  # the atoms at the other end of a spring
+    begins: bool = True  # whether it begins now, or goes on from a checkpoint
 
     def summary(self) -> dict[str, Any]:
         """What run.json has of it."""

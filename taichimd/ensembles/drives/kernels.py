@@ -15,17 +15,11 @@ from taichimd.system.state import Atoms
 
 @dataclass(frozen=True)
 class DriveKernels:
-    """Kernels of drives.
+    """Kernels of drives."""
 
-    Attributes:
-        add_forces: adds to the forces of an evaluation. end_run: the same where a run ends, and counts its
-            work.
-        measure: energies and reactions at a step.
-    """
-
-    add_forces: Kernel
-    end_run: Kernel
-    measure: Kernel
+    add_forces: Kernel  # adds to the forces of an evaluation
+    end_run: Kernel  # the same where a run ends, and counts its work
+    measure: Kernel  # energies and reactions at a step
 
 
 @cache

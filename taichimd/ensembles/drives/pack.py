@@ -13,18 +13,12 @@ from taichimd.system.state import State
 
 @dataclass(frozen=True)
 class Packed:
-    """Arrays of all rows, on the host.
+    """Arrays of all rows, on the host."""
 
-    Attributes:
-        numbers, values: as `layout` says.
-        table: (rows, NUMBERS), whole numbers of the rows.
-        blocks: of rows with numbers of each atom, where `values` has them.
-    """
-
-    numbers: NDArray[np.int64]
+    numbers: NDArray[np.int64]  # numbers, values: as `layout` says
     values: Array
-    table: NDArray[np.int64]
-    blocks: dict[int, slice]
+    table: NDArray[np.int64]  # (rows, NUMBERS), whole numbers of the rows
+    blocks: dict[int, slice]  # of rows with numbers of each atom, where `values` has them
 
 
 def pack(bits: NDArray[np.int64], rows: list[tuple[int, Row]], state: State) -> Packed:

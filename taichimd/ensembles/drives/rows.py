@@ -23,18 +23,12 @@ FEW = 4
 
 @dataclass
 class OwnDrive:
-    """A drive of a system.
+    """A drive of a system."""
 
-    Attributes:
-        drive: as given. rows: the numbers of its rows. started: energy in units of the sums when the first
-            step began; None: not yet.
-        taken: what the host has done, eV.
-    """
-
-    drive: GroupDrive
-    rows: list[int]
-    started: int | None = None
-    taken: list[float] = field(default_factory=list)
+    drive: GroupDrive  # as given
+    rows: list[int]  # the numbers of its rows
+    started: int | None = None  # energy in units of the sums when the first step began; None: not yet
+    taken: list[float] = field(default_factory=list)  # what the host has done, eV
 
 
 class DriveRows:

@@ -25,17 +25,11 @@ STATE = ("bath", "ledger")
 
 @dataclass(frozen=True)
 class GroupBath:
-    """A thermostat or a source, and its atoms.
+    """A thermostat or a source, and its atoms."""
 
-    Attributes:
-        name: of the group, in columns of tables.
-        what: acts on the atoms.
-        atoms: their numbers in the system, in order.
-    """
-
-    name: str
-    what: Thermostat | Source
-    atoms: NDArray[np.int64]
+    name: str  # of the group, in columns of tables
+    what: Thermostat | Source  # acts on the atoms
+    atoms: NDArray[np.int64]  # their numbers in the system, in order
 
     @property
     def rescales(self) -> bool:

@@ -20,30 +20,21 @@ DEFAULT_COUPLING_FS = 100.0
 
 @dataclass(frozen=True)
 class Ensemble:
-    """Base class of ensembles: what a run holds constant, and what the engine needs to know about it.
+    """Base class of ensembles: what a run holds constant, and what the engine needs to know about it."""
 
-    Attributes:
-        name: in settings and checkpoints.
-        acts_on: what the thermostat acts on. "atoms": each atom alone, in its drift; "system": all atoms at
-            once, at the end of steps; "": there is no thermostat.
-        moves_cell: whether there is a barostat.
-        deforms: whether the cell is deformed at a given rate.
-        conserves: whether an energy is conserved: the total energy plus what bath and cell have received.
-        moves_centre: whether noise moves the centre of mass.
-        takes_drive: whether the thermostat may remove the heat of a driving force.
-        settles: whether the step after an action also sums the virial, to book the work of the deformation.
-        samples: whether the thermostat samples the canonical distribution.
-    """
-
-    name: ClassVar[str] = ""
+    name: ClassVar[str] = ""  # in settings and checkpoints
+    # what the thermostat acts on. "atoms": each atom alone, in its drift; "system": all atoms at once, at the
+    # end of steps; "": there is no thermostat.
     acts_on: ClassVar[str] = ""
-    moves_cell: ClassVar[bool] = False
-    deforms: ClassVar[bool] = False
+    moves_cell: ClassVar[bool] = False  # whether there is a barostat
+    deforms: ClassVar[bool] = False  # whether the cell is deformed at a given rate
+    # whether an energy is conserved: the total energy plus what bath and cell have received
     conserves: ClassVar[bool] = True
-    moves_centre: ClassVar[bool] = False
-    takes_drive: ClassVar[bool] = False
+    moves_centre: ClassVar[bool] = False  # whether noise moves the centre of mass
+    takes_drive: ClassVar[bool] = False  # whether the thermostat may remove the heat of a driving force
+    # whether the step after an action also sums the virial, to book the work of the deformation
     settles: ClassVar[bool] = False
-    samples: ClassVar[bool] = False
+    samples: ClassVar[bool] = False  # whether the thermostat samples the canonical distribution
 
     @property
     def moved_axes(self) -> str:

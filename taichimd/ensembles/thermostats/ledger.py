@@ -87,16 +87,11 @@ def kinetic_energy(v, inverse_mass):
 
 @dataclass(frozen=True)
 class LedgerFunctions:
-    """Device functions of sums over atoms.
+    """Device functions of sums over atoms."""
 
-    Attributes:
-        count: adds to a sum. empty_slots: a sum, whose slots are then empty. put, there: write and read a
-            number.
-    """
-
-    count: DeviceFunction
-    empty_slots: DeviceFunction
-    put: DeviceFunction
+    count: DeviceFunction  # adds to a sum
+    empty_slots: DeviceFunction  # a sum, whose slots are then empty
+    put: DeviceFunction  # put, there: write and read a number
     there: DeviceFunction
 
 

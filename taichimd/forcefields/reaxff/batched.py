@@ -37,15 +37,11 @@ class Batched(Bundle):
 
 @dataclass(frozen=True)
 class Tables:
-    """What `Batched` is made of, on the host.
+    """What `Batched` is made of, on the host."""
 
-    Attributes:
-        of_pieces: (pieces, 3). of_systems: (systems, 2). of_chunks: (chunks, 3); see `Batched`.
-    """
-
-    of_pieces: NDArray[np.int32]
-    of_systems: NDArray[np.int32]
-    of_chunks: NDArray[np.int32]
+    of_pieces: NDArray[np.int32]  # (pieces, 3)
+    of_systems: NDArray[np.int32]  # (systems, 2)
+    of_chunks: NDArray[np.int32]  # (chunks, 3); see `Batched`
 
 
 def size_of_piece(n: int) -> int:
@@ -79,21 +75,13 @@ def tables_of(sizes: list[int], at_once: int) -> Tables:
 
 @dataclass(frozen=True)
 class Whose:
-    """Device functions that say whose a number is, of one system or a batch.
+    """Device functions that say whose a number is, of one system or a batch."""
 
-    Attributes:
-        system: (place, g) -> number of the system of an atom.
-        begins: (place, k, g) -> whether the atom at a place is the first one of system k.
-        status: (place, g) -> status of the solve of an atom.
-        chunk: (number, g) -> first atom, end and system of a chunk.
-        limits: (k, g) -> sums of r^2/eta at which s and t of system k are solved.
-    """
-
-    system: DeviceFunction
-    begins: DeviceFunction
-    status: DeviceFunction
-    chunk: DeviceFunction
-    limits: DeviceFunction
+    system: DeviceFunction  # (place, g) -> number of the system of an atom
+    begins: DeviceFunction  # (place, k, g) -> whether the atom at a place is the first one of system k
+    status: DeviceFunction  # (place, g) -> status of the solve of an atom
+    chunk: DeviceFunction  # (number, g) -> first atom, end and system of a chunk
+    limits: DeviceFunction  # (k, g) -> sums of r^2/eta at which s and t of system k are solved
 
 
 def whose_functions(batch: bool, at_once: int) -> Whose:

@@ -22,21 +22,14 @@ class BondTable:
 
     Two atoms of a small cell may have several bonds, through different images. An atom may be bonded to its
     own images: then i = j.
-
-    Attributes:
-        i, j: (m,) atoms, in the user's order, from 0.
-        distance: (m,) length, angstrom.
-        order: (m,) corrected bond order, sum of sigma, pi and double pi parts.
-        total: (n,) sum of the bond orders of each atom.
-        lone_pairs: (n,) number of lone pairs of each atom.
     """
 
-    i: NDArray[np.int32]
+    i: NDArray[np.int32]  # i, j: (m,) atoms, in the user's order, from 0
     j: NDArray[np.int32]
-    distance: NDArray[np.float64]
-    order: NDArray[np.float64]
-    total: NDArray[np.float64]
-    lone_pairs: NDArray[np.float64]
+    distance: NDArray[np.float64]  # (m,) length, angstrom
+    order: NDArray[np.float64]  # (m,) corrected bond order, sum of sigma, pi and double pi parts
+    total: NDArray[np.float64]  # (n,) sum of the bond orders of each atom
+    lone_pairs: NDArray[np.float64]  # (n,) number of lone pairs of each atom
 
     def of(self, part: slice) -> "BondTable":
         """The bonds of the atoms of one system, whose numbers begin at 0.

@@ -17,19 +17,12 @@ Values = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ChargeParameters:
-    """What the charge equilibration takes of a parameter file.
+    """What the charge equilibration takes of a parameter file."""
 
-    Attributes:
-        chi: (kinds) electronegativity, eV.
-        eta: (kinds) hardness, doubled, eV.
-        inverse_gamma3: (kinds, kinds) gamma^-3 of the shielding, angstrom^3.
-        lower, cutoff: radii of the taper, angstrom.
-    """
-
-    chi: Values
-    eta: Values
-    inverse_gamma3: Values
-    lower: float
+    chi: Values  # (kinds) electronegativity, eV
+    eta: Values  # (kinds) hardness, doubled, eV
+    inverse_gamma3: Values  # (kinds, kinds) gamma^-3 of the shielding, angstrom^3
+    lower: float  # lower, cutoff: radii of the taper, angstrom
     cutoff: float
 
 

@@ -42,38 +42,25 @@ LEAST_CURVATURE = 1.0 / 16.0
 
 @dataclass(frozen=True)
 class Form:
-    """Device functions of what is solved: a matrix, its preconditioner and what the solutions mean.
+    """Device functions of what is solved: a matrix, its preconditioner and what the solutions mean."""
 
-    Attributes:
-        cold: (i, g) -> solutions of an atom by itself, a guess.
-        diagonal: (i, g) -> D of the norm.
-        open: (near, shifts, g): the matrix, the residual r of the guess z, and z = M^-1 r; with own loops.
-        product: (g, going): w = A z, and `begin_iteration` once; with own loops.
-        apply: (g): z = M^-1 r; with own loops.
-        charge: (i, net, sums, g) -> charge of an atom, from the sums of both solutions.
-        singular: whether A may be singular.
-    """
-
-    cold: DeviceFunction
-    diagonal: DeviceFunction
+    cold: DeviceFunction  # (i, g) -> solutions of an atom by itself, a guess
+    diagonal: DeviceFunction  # (i, g) -> D of the norm
+    # (near, shifts, g): the matrix, the residual r of the guess z, and z = M^-1 r; with own loops
     open: DeviceFunction
-    product: DeviceFunction
-    apply: DeviceFunction
-    charge: DeviceFunction
-    singular: bool
+    product: DeviceFunction  # (g, going): w = A z, and `begin_iteration` once; with own loops
+    apply: DeviceFunction  # (g): z = M^-1 r; with own loops
+    charge: DeviceFunction  # (i, net, sums, g) -> charge of an atom, from the sums of both solutions
+    singular: bool  # whether A may be singular
 
 
 @dataclass(frozen=True)
 class Opening:
-    """Device functions that a `Form` uses.
+    """Device functions that a `Form` uses."""
 
-    Attributes:
-        begin_iteration: (i, thread, does, g, going), in the loop over threads of rows of its first product.
-        last_norm2: (i, g) -> sum of r^2/D of the last iteration of the system of an atom.
-    """
-
+    # (i, thread, does, g, going), in the loop over threads of rows of its first product
     begin_iteration: DeviceFunction
-    last_norm2: DeviceFunction
+    last_norm2: DeviceFunction  # (i, g) -> sum of r^2/D of the last iteration of the system of an atom
 
 
 def opening_functions(whose: Whose, many: int, batch: bool) -> Opening:

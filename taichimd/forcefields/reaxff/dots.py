@@ -39,15 +39,10 @@ def in_turn(part, thread, many: ti.template()):
 
 @dataclass(frozen=True)
 class SumFunctions:
-    """Device functions of sums.
+    """Device functions of sums."""
 
-    Attributes:
-        pieces: leaves the sums of pieces in `progress.partial`; it holds its own loop.
-        total: (k, g) -> the six sums over all atoms of system k.
-    """
-
-    pieces: DeviceFunction
-    total: DeviceFunction
+    pieces: DeviceFunction  # leaves the sums of pieces in `progress.partial`; it holds its own loop
+    total: DeviceFunction  # (k, g) -> the six sums over all atoms of system k
 
 
 def sum_functions(value: Any, shared: bool, when: int, batch: bool) -> SumFunctions:

@@ -103,33 +103,24 @@ class Around(Bundle):
 
 @dataclass(frozen=True)
 class Kind:
-    """What kernels are compiled for.
+    """What kernels are compiled for."""
 
-    Attributes:
-        overlaps, differences, pulls: as `models.Model`. field: whether there is one. consistent: as there.
-        soft: whether the model is ACKS2.
-    """
-
-    overlaps: bool
+    overlaps: bool  # overlaps, differences, pulls: as `models.Model`
     differences: bool
     pulls: bool
-    field: bool
-    consistent: bool
-    soft: bool
+    field: bool  # whether there is one
+    consistent: bool  # as there
+    soft: bool  # whether the model is ACKS2
 
 
 @dataclass(frozen=True)
 class ResponseKernels:
-    """Kernels of a model.
+    """Kernels of a model."""
 
-    Attributes:
-        before: electronegativities. forces, everything: what the charges add. book: work of the field.
-    """
-
-    before: Kernel
-    forces: Kernel
+    before: Kernel  # electronegativities
+    forces: Kernel  # forces, everything: what the charges add
     everything: Kernel
-    book: Kernel
+    book: Kernel  # work of the field
 
 
 @cache

@@ -40,18 +40,13 @@ _LEAST, _MOST = 20, 100  # general parameters: far from other files' second row
 
 @dataclass(frozen=True)
 class Entry:
-    """One entry of a section.
+    """One entry of a section."""
 
-    Attributes:
-        types: the numbers of its atoms, from 1; 0 at the end of a torsion stands for any atom. A number above
-            those of the atoms makes the entry act on nothing.
-        values: column -> number, as in the file.
-        line: line on which it begins.
-    """
-
+    # the numbers of its atoms, from 1; 0 at the end of a torsion stands for any atom. A number above those of
+    # the atoms makes the entry act on nothing.
     types: tuple[int, ...]
-    values: Mapping[str, float]
-    line: int
+    values: Mapping[str, float]  # column -> number, as in the file
+    line: int  # line on which it begins
 
     def __getitem__(self, column: str) -> float:
         return self.values[column]
@@ -69,33 +64,20 @@ class _Section:
 
 @dataclass(frozen=True)
 class FField:
-    """A parameter file as it was read. Units: kcal/mol, angstrom, degrees; eV for chi and eta.
+    """A parameter file as it was read. Units: kcal/mol, angstrom, degrees; eV for chi and eta."""
 
-    Attributes:
-        path: where it was read from.
-        header: what its title says.
-        general: name -> general parameter; those after the 39th are called `unused_40` and so on.
-        names: names of the atoms; a chemical symbol, or a label such as X.
-        atoms: one entry each, in the order of the file.
-        bonds: all entries, also those that a later one replaces; so are the following.
-        off_diagonals: of pairs; -1 and 0 keep the value of the combination rule.
-        angles: of triples, the centre in the middle.
-        torsions: of quadruples.
-        hydrogen_bonds: of donor, hydrogen, acceptor.
-        lg: whether the file has the columns of low-gradient dispersion.
-    """
-
-    path: Path
-    header: Header
+    path: Path  # where it was read from
+    header: Header  # what its title says
+    # name -> general parameter; those after the 39th are called `unused_40` and so on
     general: Mapping[str, float]
-    names: tuple[str, ...]
-    atoms: tuple[Entry, ...]
-    bonds: tuple[Entry, ...]
-    off_diagonals: tuple[Entry, ...]
-    angles: tuple[Entry, ...]
-    torsions: tuple[Entry, ...]
-    hydrogen_bonds: tuple[Entry, ...]
-    lg: bool
+    names: tuple[str, ...]  # names of the atoms; a chemical symbol, or a label such as X
+    atoms: tuple[Entry, ...]  # one entry each, in the order of the file
+    bonds: tuple[Entry, ...]  # all entries, also those that a later one replaces; so are the following
+    off_diagonals: tuple[Entry, ...]  # of pairs; -1 and 0 keep the value of the combination rule
+    angles: tuple[Entry, ...]  # of triples, the centre in the middle
+    torsions: tuple[Entry, ...]  # of quadruples
+    hydrogen_bonds: tuple[Entry, ...]  # of donor, hydrogen, acceptor
+    lg: bool  # whether the file has the columns of low-gradient dispersion
 
     def label(self, types: tuple[int, ...]) -> str:
         """The atoms of an entry as messages write them: O-H; * is any atom."""

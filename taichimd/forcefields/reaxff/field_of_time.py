@@ -24,15 +24,11 @@ SAMPLED = 2000
 
 @dataclass(frozen=True)
 class FieldOfTime:
-    """A field, V/angstrom, of the time, fs. Give one of the two.
+    """A field, V/angstrom, of the time, fs. Give one of the two."""
 
-    Attributes:
-        rows: a time and three numbers each; before the first and after the last row the field is constant.
-        function: of the time, gives three numbers.
-    """
-
+    # a time and three numbers each; before the first and after the last row the field is constant
     rows: tuple[tuple[float, ...], ...] = ()
-    function: Callable[[float], Any] | None = None
+    function: Callable[[float], Any] | None = None  # of the time, gives three numbers
 
     def at(self, times: Any) -> Array:
         """(m, 3) V/angstrom at the times, fs.

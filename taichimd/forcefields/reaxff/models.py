@@ -29,31 +29,18 @@ LEAST_SOFTNESS = 1.0
 
 @dataclass(frozen=True)
 class Model:
-    """A charge model for some species.
+    """A charge model for some species."""
 
-    Attributes:
-        name: one of `options.MODELS`.
-        field: V/angstrom, or of time; None without one.
-        field_ev: energy of 1 e in a potential of 1 V, eV.
-        consistent: whether energies and forces are those that are stationary at the solved charges.
-        scale: factor of the field in the electronegativities of overlapping models.
-        exponents: (kinds) of the Gaussians, angstrom^-2; empty for other models.
-        softness: Lambda of ACKS2, e^2/eV.
-        radii: (kinds, kinds) R_ij of ACKS2, angstrom.
-        reference: (atom, e) reference charges that differ from `rest`.
-        rest: sum of the reference charges of the others, e, divided equally.
-    """
-
-    name: str
-    field: tuple[float, ...] | FieldOfTime | None
-    field_ev: float
-    consistent: bool
-    scale: float
-    exponents: NDArray[np.float64]
-    softness: float
-    radii: NDArray[np.float64]
-    reference: tuple[tuple[Any, float], ...]
-    rest: float
+    name: str  # one of `options.MODELS`
+    field: tuple[float, ...] | FieldOfTime | None  # V/angstrom, or of time; None without one
+    field_ev: float  # energy of 1 e in a potential of 1 V, eV
+    consistent: bool  # whether energies and forces are those that are stationary at the solved charges
+    scale: float  # factor of the field in the electronegativities of overlapping models
+    exponents: NDArray[np.float64]  # (kinds) of the Gaussians, angstrom^-2; empty for other models
+    softness: float  # Lambda of ACKS2, e^2/eV
+    radii: NDArray[np.float64]  # (kinds, kinds) R_ij of ACKS2, angstrom
+    reference: tuple[tuple[Any, float], ...]  # (atom, e) reference charges that differ from `rest`
+    rest: float  # sum of the reference charges of the others, e, divided equally
 
     @property
     def form(self) -> int:

@@ -71,13 +71,6 @@ Pairs = tuple[tuple[Any, float], ...]
 class Options:
     """What `ReaxFF` takes besides the file.
 
-    Attributes:
-        charges: a charge model, or "converged" or "extended-lagrangian", or one of each with a "+" between.
-        field: electric field, V/angstrom, or one of time; empty without one.
-        field_scale: factor of the field in the electronegativities of QEqR and QTPIE.
-        reference_charges: (atom, charge in e) of ACKS2; atoms that are left out have 0.
-        exponents: (element, exponent in bohr^-2) of the Gaussians of QEqR and QTPIE.
-
     Raises:
         SettingsError: a name that is none, a number out of range, or options that do not go together.
     """
@@ -87,13 +80,15 @@ class Options:
     net_charge: float = 0.0
     lammps_forces: bool = False
     tables: bool = True
+    # a charge model, or "converged" or "extended-lagrangian", or one of each with a "+" between
     charges: str = "converged"
     matrix_precision: str = "float64"
     max_iterations: int = 200
+    # electric field, V/angstrom, or one of time; empty without one
     field: tuple[float, ...] | FieldOfTime = ()
-    field_scale: float = 1.0
-    reference_charges: Pairs = ()
-    exponents: Pairs = ()
+    field_scale: float = 1.0  # factor of the field in the electronegativities of QEqR and QTPIE
+    reference_charges: Pairs = ()  # (atom, charge in e) of ACKS2; atoms that are left out have 0
+    exponents: Pairs = ()  # (element, exponent in bohr^-2) of the Gaussians of QEqR and QTPIE
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "charges", _canonical(self.charges))

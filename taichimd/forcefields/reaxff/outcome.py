@@ -7,19 +7,13 @@ from taichimd.forcefields.reaxff.solve_tables import ASTRAY, INDEFINITE, MAX_AST
 
 @dataclass(frozen=True)
 class Solve:
-    """How the last solve of a system went.
+    """How the last solve of a system went."""
 
-    Attributes:
-        iterations: of conjugate gradients, for both solutions together.
-        mean_iterations: of all solves so far.
-        residuals: sqrt(sum of r^2/eta)/|b| of s and of t, before the last iteration improved them.
-        solved: whether both are within the tolerance.
-    """
-
-    iterations: int
-    mean_iterations: float
+    iterations: int  # of conjugate gradients, for both solutions together
+    mean_iterations: float  # of all solves so far
+    # sqrt(sum of r^2/eta)/|b| of s and of t, before the last iteration improved them
     residuals: tuple[float, float]
-    solved: bool
+    solved: bool  # whether both are within the tolerance
 
     def message(self, status: int, tolerance: float) -> str:
         """Why a solve that ended with this status (`solve_tables`) has no charges.

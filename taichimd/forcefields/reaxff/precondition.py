@@ -45,17 +45,13 @@ class Close(Bundle):
 
 @dataclass(frozen=True)
 class FactorFunctions:
-    """Device functions of the preconditioner.
+    """Device functions of the preconditioner."""
 
-    Attributes:
-        put: an entry into its row. factorise: computes the factors. apply: to the vectors of the solver.
-        row: (i, smaller, shift_bits, atoms, close, x) -> row i of G (smaller: 1) or of its transpose (0)
-            times both columns of x.
-    """
-
-    put: DeviceFunction
-    factorise: DeviceFunction
-    apply: DeviceFunction
+    put: DeviceFunction  # an entry into its row
+    factorise: DeviceFunction  # computes the factors
+    apply: DeviceFunction  # to the vectors of the solver
+    # (i, smaller, shift_bits, atoms, close, x) -> row i of G (smaller: 1) or of its transpose (0) times both
+    # columns of x
     row: DeviceFunction
 
 

@@ -81,26 +81,19 @@ def first_column(i, x: ti.template(), g: ti.template()):
 
 @dataclass(frozen=True)
 class SoftFunctions:
-    """Device functions of the softness; `fill`, `left`, `product` and `residual` have their own loops.
+    """Device functions of the softness; `fill`, `left`, `product` and `residual` have their own loops."""
 
-    Attributes:
-        fill: finds pairs, X, the diagonal, D and q0 in spatial order.
-        row: (thread, g) -> atom of a thread, and whether its solve goes on.
-        times_of: from (i, x, g) -> value of an atom, and the number of threads that share a row, a function
-            (i, thread, does, x, g, scale) -> row i of L times the values, in the first of these threads. If
-            several share a row, all 32 threads of a warp must call it.
-        times: such a function of the first column of x. threads: that share a row in the loops.
-        left: L times z. product: L times `inner`, into w. residual: -L times `inner`, into r.
-    """
-
-    fill: DeviceFunction
-    row: DeviceFunction
+    fill: DeviceFunction  # finds pairs, X, the diagonal, D and q0 in spatial order
+    row: DeviceFunction  # (thread, g) -> atom of a thread, and whether its solve goes on
+    # from (i, x, g) -> value of an atom, and the number of threads that share a row, a function (i, thread,
+    # does, x, g, scale) -> row i of L times the values, in the first of these threads. If several share a
+    # row, all 32 threads of a warp must call it.
     times_of: Callable[[DeviceFunction, int], DeviceFunction]
-    times: DeviceFunction
-    threads: int
-    left: DeviceFunction
-    product: DeviceFunction
-    residual: DeviceFunction
+    times: DeviceFunction  # such a function of the first column of x
+    threads: int  # that share a row in the loops
+    left: DeviceFunction  # L times z
+    product: DeviceFunction  # L times `inner`, into w
+    residual: DeviceFunction  # -L times `inner`, into r
 
 
 def soft_functions(

@@ -45,26 +45,18 @@ class Row(View):
 
 @dataclass(frozen=True)
 class BinFunctions:
-    """Device functions of bins and images, for one system or a batch.
+    """Device functions of bins and images, for one system or a batch."""
 
-    Attributes:
-        ground_of: the `Ground` of an atom. corner: vector to a cell of the lattice. home_of: along each axis,
-            the number of a bin.
-        fold: stores a position to compare. folded_at: reads it. mark_of: whether its atom has left the cell,
-            in the last bit. gets_row: whether an atom gets a row.
-        image_code: code of an image. entry_of: entry of a row. take: notes the length of a row.
-    """
-
-    ground_of: DeviceFunction
-    corner: DeviceFunction
-    home_of: DeviceFunction
-    fold: DeviceFunction
-    folded_at: DeviceFunction
-    mark_of: DeviceFunction
-    gets_row: DeviceFunction
-    image_code: DeviceFunction
-    entry_of: DeviceFunction
-    take: DeviceFunction
+    ground_of: DeviceFunction  # the `Ground` of an atom
+    corner: DeviceFunction  # vector to a cell of the lattice
+    home_of: DeviceFunction  # along each axis, the number of a bin
+    fold: DeviceFunction  # stores a position to compare
+    folded_at: DeviceFunction  # reads it
+    mark_of: DeviceFunction  # whether its atom has left the cell, in the last bit
+    gets_row: DeviceFunction  # whether an atom gets a row
+    image_code: DeviceFunction  # code of an image
+    entry_of: DeviceFunction  # entry of a row
+    take: DeviceFunction  # notes the length of a row
 
 
 @ti.func

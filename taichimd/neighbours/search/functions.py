@@ -20,16 +20,11 @@ from taichimd.neighbours.sorted_atoms import Search
 
 @dataclass(frozen=True)
 class SearchFunctions:
-    """Device functions of a search.
+    """Device functions of a search."""
 
-    Attributes:
-        bins: functions of bins and images.
-        end_for: where each loop of `fill_rows` ends. fill_rows: fills all rows, in loops of its own.
-    """
-
-    bins: BinFunctions
-    end_for: DeviceFunction
-    fill_rows: DeviceFunction
+    bins: BinFunctions  # functions of bins and images
+    end_for: DeviceFunction  # where each loop of `fill_rows` ends
+    fill_rows: DeviceFunction  # fills all rows, in loops of its own
 
 
 @cache
