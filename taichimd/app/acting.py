@@ -53,28 +53,16 @@ class Acting:
 
 
 def acting_of_new(settings: RunSettings, atoms: Atoms, steps: int) -> Acting:
-    """What acts on groups in a new run.
+    """What acts on groups in a new run of so many steps, over which ramps go.
 
-    Args:
-        settings: of the run.
-        atoms: its structure, where selections are looked up.
-        steps: of the run, over which ramps go.
-
-    Raises:
-        SettingsError: a group that is empty or cannot be read, an atom in two baths, a value that makes no
-            sense.
+    SettingsError: a group that is empty or cannot be read, an atom in two baths, a value that makes no sense.
     """
     acting = _made(settings, atoms, {}, (0, steps))
     return replace(acting, exchanges=exchanges_of(settings))
 
 
 def exchanges_of(settings: RunSettings) -> list[Exchange]:
-    """Insertions and deletions of settings, with names that differ.
-
-    Raises:
-        SettingsError: a value that makes no sense.
-        StructureError: a file of a molecule that cannot be read.
-    """
+    """Insertions and deletions of settings, with names that differ."""
     found = []
     for item in settings.acting.exchanges:
         molecule = item.values.get("molecule")
@@ -92,14 +80,6 @@ def acting_of_restart(settings: RunSettings, checkpoint: Checkpoint, steps: int)
     """What acts on groups in a run that continues, and the checkpoint without the state of baths that do not.
 
     Groups keep their atoms, unless their selections are given again.
-
-    Args:
-        settings: of the run.
-        checkpoint: what it continues from.
-        steps: of the run.
-
-    Raises:
-        SettingsError: as `acting_of_new`.
     """
     atoms, before = checkpoint.atoms(), acting_before(checkpoint)
     kept = {name: of_runs(runs) for name, runs in checkpoint.groups.items()}
@@ -130,17 +110,8 @@ def groups_of(
 ) -> tuple[Atoms, Groups, list[str]]:
     """A structure, the groups that selections mean, and what was assumed about the file.
 
-    Args:
-        file: a structure, or a job file with its structure, groups and what acts on them.
-        where: selections, whose groups are called by their texts.
-        given: NAME=WHERE each, besides those of a job file.
-        frame: of a trajectory; None: the last.
-        input_units: of a file of LAMMPS.
-        atom_style: likewise.
-
-    Raises:
-        SettingsError: no structure, a selection that cannot be read, an empty group.
-        StructureError: the structure cannot be read.
+    The file is a structure, or a job file with its structure and groups. `where`: selections, whose groups
+    are called by their texts; `given`: NAME=WHERE each, besides those of a job file.
     """
     is_job = file.endswith(".toml")
     values: dict[str, Any] = {"from_frame": frame, "input_units": input_units, "atom_style": atom_style}

@@ -68,11 +68,9 @@ def first_of_stretch(segments: Sequence[Mapping[str, Any]]) -> int:
 
 
 def averages(report: Mapping[str, Any], rows: Mapping[str, Array]) -> dict[str, Any]:
-    """Entries `production` and `means` of run.json; empty without a row.
+    """Entries `production` and `means` of run.json, of rows of thermo.csv; empty without a row.
 
-    Args:
-        report: run.json with `settings`, `segments`, `ramp`, `equilibrate_from_step` and `n_atoms`.
-        rows: of thermo.csv, by the names of its columns.
+    The report has `settings`, `segments`, `ramp`, `equilibrate_from_step` and `n_atoms`.
     """
     steps = rows["step"]
     if not len(steps):
@@ -137,12 +135,7 @@ def production_text(production: Mapping[str, Any]) -> str:
 
 
 def mean_text(mean: Mapping[str, Any], digits: str) -> str:
-    """A mean with its error; without an error, the mean alone.
-
-    Args:
-        mean: an entry of `means` of run.json.
-        digits: format of a mean without an error.
-    """
+    """An entry of `means` with its error; without an error, the mean alone in a format."""
     if mean["error"] is None:
         return format(mean["mean"], digits)
     return plus_minus(Mean(mean["mean"], mean["error"], 0))
@@ -181,16 +174,10 @@ def _rounded_up(time: float) -> float:
 
 
 def energy_drift(time_ps: Array, total: Array, n_atoms: int) -> dict[str, Any] | None:
-    """How well the conserved energy was kept: the least-squares slope, with its error.
+    """How well the conserved energy (eV) was kept: the least-squares slope, with its error.
 
-    Args:
-        time_ps: (n,) of rows.
-        total: (n,) conserved energy, eV; in NVE the total energy.
-        n_atoms: number of atoms.
-
-    Returns:
-        `slope` and `error` (µeV/atom/ps; None where there is none, and `note` says why), `fluctuation`, the
-        standard deviation about the line (µeV/atom). None where nothing is conserved, and without a row.
+    `slope` and `error` (µeV/atom/ps; None where there is none, and `note` says why), `fluctuation`, the
+    standard deviation about the line (µeV/atom). None where nothing is conserved, and without a row.
     """
     if not (len(total) and np.isfinite(total).all()):
         return None

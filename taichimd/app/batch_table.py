@@ -44,11 +44,7 @@ def teller(console: Console) -> Callable[[str], None]:
 
 
 def show_table(console: Console, all_of: RunSet) -> None:
-    """Write the table and the picture of all runs that have begun, and print the rows.
-
-    Raises:
-        OutputError: they cannot be written.
-    """
+    """Write the table and the picture of all runs that have begun, and print the rows."""
     with locked(all_of.folder, tell=teller(console)):
         rows = write_table(all_of)
         plot_table(all_of, rows)
@@ -63,9 +59,6 @@ def write_table(all_of: RunSet) -> list[Row]:
     `production_from_ps`, means over the rows of production with `error of mean_...`,
     `drift_ueV_per_atom_per_ps` (empty where nothing is conserved) with its error, what was observed with its
     error, and `no_error`: why means have none.
-
-    Raises:
-        OutputError: it cannot be written.
     """
     rows = [_row(OutputFolder(all_of.folder / one.name), one.name, one.varied) for one in all_of.runs]
     rows = [row for row in rows if row]
@@ -170,16 +163,10 @@ def _shown(row: Row, key: str, digits: str) -> str:
 
 
 def plot_table(all_of: RunSet, rows: Sequence[Row]) -> Path | None:
-    """Draw means of the runs over the first number that differs, other than the seed; the picture.
+    """Draw means of the runs over the first number that differs, other than the seed; the picture, or None.
 
     Each run is a point with its error bar, a hollow one without an error. Where several runs have the same
     settings, their mean is a mark with the standard error over the runs.
-
-    Returns:
-        The picture, or None if there is nothing to draw.
-
-    Raises:
-        OutputError: it cannot be written.
     """
     axes = [key for one in all_of.runs for key, value in one.varied.items() if isinstance(value, int | float)]
     key = next((one for one in axes if one != "seed"), "seed" if "seed" in axes else "")

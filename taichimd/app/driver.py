@@ -50,28 +50,17 @@ _FILES_OF_A_RUN = 4
 def run_job(job: Job, console: Console) -> int:
     """Run one prepared job, write its files, show its progress.
 
-    Returns:
-        Exit code: 0 when finished, 130, 143 or 129 when stopped by Ctrl-C, SIGTERM or SIGHUP.
-
-    Raises:
-        TaichimdError: anything that stops the run; after the start the message says where the last good
-            checkpoint is.
+    Exit code: 0 when finished, 130, 143 or 129 when stopped by Ctrl-C, SIGTERM or SIGHUP. An error after the
+    start says where the last good checkpoint is.
     """
     return run_jobs({"": job}, console)[0]
 
 
 def run_jobs(jobs: Mapping[str, Job], console: Console) -> tuple[int, bool]:
-    """Run prepared jobs that step together, each in its folder.
+    """Run prepared jobs, by names for errors, that step together, each in its folder.
 
-    Args:
-        jobs: by the names that errors give to their systems; the name of a single job is not used.
-        console: told how it goes.
-
-    Returns:
-        The exit code, as of `run_job`, and whether one of several systems has exploded.
-
-    Raises:
-        TaichimdError: as of `run_job`. Of several systems one that explodes stops, and the others continue.
+    The exit code, as of `run_job`, and whether one of several systems has exploded: that stops, and the
+    others continue.
     """
     each, begun = list(jobs.values()), begin_of_command()
     allow_open_files(_FILES_OF_A_RUN * len(each))
@@ -152,11 +141,7 @@ def folder_of(job: Job) -> OutputFolder:
 
 
 def check_folder(folder: OutputFolder, job: Job) -> bool:
-    """Whether a run of this folder continues; remarks go to the job's notes.
-
-    Raises:
-        OutputError: another run is there, or frames of another format.
-    """
+    """Whether a run of this folder continues; remarks go to the job's notes."""
     settings = job.settings
     appending = goes_on(folder, job.checkpoint, settings.system.restart, settings.output.overwrite, job.notes)
     if appending and settings.output.terms and lacks(folder.thermo, TERM):
@@ -190,11 +175,7 @@ def clear_folder(folder: OutputFolder, appending: bool) -> None:
 
 
 def ensemble_of(job: Job) -> Ensemble:
-    """The ensemble, once the potential is known to be that of a checkpoint; remarks go to the job's notes.
-
-    Raises:
-        CheckpointError: another potential.
-    """
+    """The ensemble, once the potential is known to be that of a checkpoint; remarks go to the job's notes."""
     job.forcefield.check_bounded()
     if job.checkpoint is not None:
         job.notes.extend(check_same_potential(job.settings, job.checkpoint, job.forcefield))
@@ -259,11 +240,7 @@ def compiled(engine: Any, console: Console) -> float:
 
 
 def simulation_of(engine: "System", job: Job) -> Simulation:
-    """A simulation in the first state of a job.
-
-    Raises:
-        EvaluationError: a force or an energy that is not finite.
-    """
+    """A simulation in the first state of a job, where energy and forces are finite."""
     first = engine.evaluate()
     require_finite(first.energy, first.forces, engine)
     simulation = Simulation.from_engine(engine, timestep=job.settings.run.timestep)

@@ -37,11 +37,7 @@ _SHOWN = 6
 
 
 def split_acting(acting: Sequence[Any] | None) -> tuple[list[Any] | None, list[Any]]:
-    """Baths and drives of a list, and its insertions and deletions, whose names differ.
-
-    Raises:
-        SettingsError: two items of one name.
-    """
+    """Baths and drives of a list, and its insertions and deletions, whose names differ."""
     if not isinstance(acting, list | tuple):
         return acting, []  # type: ignore[return-value]
     others = [one for one in acting if not isinstance(one, Exchange)]
@@ -56,21 +52,9 @@ def check_exchange(
     saved: Mapping[str, Any] | None = None,
     step: int = 0,
 ) -> None:
-    """Raise a TaichimdError if insertions and deletions do not go with a system.
+    """Raise a TaichimdError if insertions and deletions do not go with a system; `saved`: of a ledger.
 
     A region that is full at the start is refused here, before anything is compiled.
-
-    Args:
-        items: insertions and deletions.
-        atoms: the structure.
-        forcefield: what acts between the atoms.
-        timestep: fs.
-        saved: what the ledger of a checkpoint has.
-        step: where the run begins.
-
-    Raises:
-        SettingsError: a time shorter than a step, a region without a place, or without room.
-        MissingParameterError: an element of a molecule that the potential does not have.
     """
     done = (saved or {}).get("items", {})
     for item in items:
@@ -176,11 +160,7 @@ class ExchangingSystems:
         return self._relay
 
     def advance(self, n_steps: int, timestep: float) -> None:
-        """Do steps; the time step is in internal units. Exchanges that are due come first.
-
-        Raises:
-            TaichimdError: of a single simulation, such as no room for a molecule. One of several stops.
-        """
+        """Do steps; the time step is in internal units. Exchanges that are due come first."""
         last = self.step + n_steps
         while self.step < last and self.alive:
             if self.step > 0:

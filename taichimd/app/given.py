@@ -33,9 +33,6 @@ def baths_of_each(
     """The baths of groups and drives of each system, its groups, and remarks; arguments as of `Simulations`.
 
     A list of lists has those of each system. With one for all, seeds are derived with the system's number.
-
-    Raises:
-        SettingsError: as of `group_baths`, with the name of the system; a list of another length.
     """
     own = _own(acting)
     each = one_of_each("acting", acting, len(systems)) if own else [acting] * len(systems)
@@ -53,11 +50,7 @@ def baths_of_each(
 
 
 def exchanges_of_each(n: int, acting: Any) -> tuple[Any, list[list[Exchange]]]:
-    """What acts on n systems without insertions and deletions, and these of each.
-
-    Raises:
-        SettingsError: as of `split_acting`; a list of another length.
-    """
+    """What acts on n systems without insertions and deletions, and these of each."""
     if _own(acting):
         split = [split_acting(one) for one in one_of_each("acting", acting, n)]
         return [others for others, _ in split], [items for _, items in split]
@@ -94,22 +87,14 @@ def _with_own_seed(bath: GroupBath | GroupDrive, number: int) -> GroupBath | Gro
 
 
 def drawn_at(temperature: float | None, ensemble: Ensemble | None) -> float:
-    """Temperature of velocities that are drawn, K.
-
-    Raises:
-        SettingsError: one that makes no sense.
-    """
+    """Temperature of velocities that are drawn, K, or a SettingsError."""
     if temperature is None:
         temperature = ensemble.temperature if isinstance(ensemble, Thermostat) else 300.0
     return float(SETTINGS["temperature"].read(temperature))
 
 
 def given_of_each(n: int, temperature: Any, seed: Any, ensemble: Any, common_noise: bool) -> list[Given]:
-    """What each of n systems has; arguments as of `Simulations`.
-
-    Raises:
-        SettingsError: a list of another length, a seed that makes no sense.
-    """
+    """What each of n systems has; arguments as of `Simulations`."""
     if not (common_noise or is_list(seed)):
         first = int(SETTINGS["seed"].read(seed))
         seed = [derived_seed(first, {"system": k}) for k in range(n)]

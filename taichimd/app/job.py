@@ -70,16 +70,8 @@ def prepare_job(
 
     With `restart`, what is not given comes from the checkpoint; the run continues in the checkpoint's folder
     unless `output` is given. `steps` and `time` count this run alone; without them the run that was cut short
-    is completed.
-
-    Args:
-        flags: settings by the names of options.
-        job_file: TOML job file, which wins over a checkpoint, and not over the flags.
-        trust: whether Python code that only the checkpoint names may run (`taichimd.app.trust`).
-        derived: options among the flags that nobody has asked for: they may turn out to be of no use.
-
-    Raises:
-        SettingsError, StructureError, CheckpointError, ParameterFileError, PropertyError: as messages say.
+    is completed. Flags win over the job file, that over a checkpoint. `trust`: whether Python code that only
+    the checkpoint names may run; `derived`: options that nobody has asked for, and that may be of no use.
     """
     given = make_settings(flags, job_file)
     start = given.system
@@ -247,18 +239,7 @@ def goes_on(
     overwrite: bool,
     notes: list[str],
 ) -> bool:
-    """Whether a run appends to the files of a folder; remarks are added to the notes.
-
-    Args:
-        folder: where it writes.
-        checkpoint: that it is begun from, or None.
-        restart: the file of that.
-        overwrite: whether another run there may be replaced.
-        notes: for the user.
-
-    Raises:
-        OutputError: another run is there, or frames of another format.
-    """
+    """Whether a run appends to the files of a folder; remarks are added to the notes."""
     appending = checkpoint is not None and same_path(Path(str(restart)).parent, folder.path)
     folder.check(overwrite=overwrite or appending)
     if appending and checkpoint is not None:

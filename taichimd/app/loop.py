@@ -193,16 +193,9 @@ def run_loop(
 ) -> RunResult:
     """Advance one or several systems by `steps`; arguments as of `Simulation.run`.
 
-    Args:
-        stepper: advances all systems, which have one step counter and one time step.
-        systems: in its order. One that has stopped is neither sampled nor reported; the run ends when none
-            is left.
-        steps: of this call.
-        every: steps between reports, or an observer's own.
-        should_stop: asked after each piece.
-        report_first: whether to report before the first step.
-        of_all: observers that are told of all systems as one, after the systems' own.
-        stopped: told the number of a system that has diverged while others continue.
+    The stepper advances all systems, which have one step counter and one time step. One that has stopped is
+    neither sampled nor reported; `stopped` gets its number; the run ends when none is left. `of_all`:
+    observers that are told of all systems as one, after the systems' own.
     """
     recorder = stepper.recorder()
     try:

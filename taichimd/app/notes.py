@@ -30,11 +30,7 @@ _SHORT_STEP = 0.02
 
 
 def of_timestep(timestep: float) -> list[str]:
-    """That a time step looks like one in picoseconds, if it does.
-
-    Args:
-        timestep: fs.
-    """
+    """That a time step (fs) looks like one in picoseconds, if it does."""
     if timestep >= _SHORT_STEP:
         return []
     return [
@@ -47,12 +43,7 @@ _SLOW, _FAST = 1e4, 1e11
 
 
 def of_rates(rates: Mapping[str, float], timestep: float) -> list[str]:
-    """That the rate of a deformation looks like one per step, or is very high, if it does.
-
-    Args:
-        rates: 1/s, by axis or plane.
-        timestep: fs.
-    """
+    """That the rate of a deformation (1/s) looks like one per step, or is very high, if it does."""
     told = []
     for name, rate in rates.items():
         if abs(rate) < _SLOW:
@@ -74,13 +65,7 @@ _FAST_ATOMS, _SLOW_WAY = 50.0, 0.01
 
 
 def of_speeds(speeds: Mapping[str, float], steps: int, timestep: float) -> list[str]:
-    """That the velocity of a drive looks like one per step or per femtosecond, if it does.
-
-    Args:
-        speeds: Å/ps, by the names of drives.
-        steps: of the run.
-        timestep: fs.
-    """
+    """That the velocity of a drive (Å/ps) looks like one per step or per femtosecond, if it does."""
     told = []
     for name, speed in speeds.items():
         way = speed * steps * timestep * 1e-3
@@ -103,26 +88,14 @@ REDRAW_IN_PYTHON = 'without them, del atoms.arrays["momenta"], others are drawn 
 
 
 def of_start(atoms: Atoms, cure: str = REDRAW) -> list[str]:
-    """That a structure has velocities, and all of them are zero, if that is so.
-
-    Args:
-        atoms: the structure.
-        cure: what a user can do.
-    """
+    """That a structure has velocities, and all of them are zero, if that is so; and the cure."""
     if not atoms.has("momenta") or atoms.get_momenta().any():
         return []
     return [f"velocities of the structure are 0 K, and are used: all atoms start at rest; {cure}"]
 
 
 def of_system(atoms: Atoms, forcefield: Any, ensemble: Any, timestep: float) -> list[str]:
-    """What the user of a run should know, on the command line and in Python.
-
-    Args:
-        atoms: what it starts from.
-        forcefield: what acts between them.
-        ensemble: an `Ensemble`, or its class.
-        timestep: fs.
-    """
+    """What the user of a run should know, on the command line and in Python."""
     notes = of_timestep(timestep)
     notes += forcefield.remarks_on_timestep(timestep, atoms.get_chemical_symbols())
     notes += forcefield.remarks_on_charges()
@@ -145,16 +118,7 @@ def of_system(atoms: Atoms, forcefield: Any, ensemble: Any, timestep: float) -> 
 
 
 def before_run(settings: RunSettings, atoms: Atoms, forcefield: Any) -> list[str]:
-    """What the settings mean for this structure.
-
-    Args:
-        settings: of the run.
-        atoms: what it starts from.
-        forcefield: what acts between them.
-
-    Raises:
-        StructureError: two atoms are at one place.
-    """
+    """What the settings mean for this structure."""
     steps = settings.run.number_of_steps() or 0
     return [
         *notes_on_overlap(atoms, refuse=True),
@@ -165,13 +129,7 @@ def before_run(settings: RunSettings, atoms: Atoms, forcefield: Any) -> list[str
 
 
 def faster_runtime(running: Mapping[str, Any]) -> list[str]:
-    """That another runtime is faster, if that is so.
-
-    A user who has chosen Taichi is told of it on a GPU alone.
-
-    Args:
-        running: `taichimd.core.runtime.info()`.
-    """
+    """That another runtime is faster, if that is so; who has chosen Taichi is told on a GPU alone."""
     if not running["runtime"].startswith("taichi "):
         return []
     cure = "pip install '.[quadrants]' in the checkout installs quadrants, and the next run uses it"
@@ -186,12 +144,7 @@ def faster_runtime(running: Mapping[str, Any]) -> list[str]:
 
 
 def where_it_goes_on(atoms: Atoms, structure: Atoms) -> list[str]:
-    """That a restart does not begin at the structure that it was given, if that is so.
-
-    Args:
-        atoms: of the checkpoint.
-        structure: the same system.
-    """
+    """That a restart does not begin at the structure that it was given, if that is so."""
     v = atoms.get_velocities()
     as_fast = np.allclose(v, structure.get_velocities(), rtol=0, atol=_SAME * abs(v).max())
     other = {
@@ -206,11 +159,7 @@ def where_it_goes_on(atoms: Atoms, structure: Atoms) -> list[str]:
 
 
 def of_output(report: Mapping[str, Any]) -> list[str]:
-    """That output took a large part of the time, and what helps, if that is so.
-
-    Args:
-        report: of run.json.
-    """
+    """That output took a large part of the time, and what helps, if that is so."""
     output = report.get("output_seconds", 0.0)
     if output < _LITTLE_SECONDS:
         return []
@@ -227,11 +176,7 @@ def of_output(report: Mapping[str, Any]) -> list[str]:
 
 
 def beyond_tables(report: Mapping[str, Any]) -> list[str]:
-    """That densities of an EAM potential were beyond its table, if that is so.
-
-    Args:
-        report: of run.json.
-    """
+    """That densities of an EAM potential were beyond its table, if that is so."""
     count = report.get("statistics", {}).get("beyond_tables", 0)
     if not count:
         return []
@@ -243,11 +188,7 @@ def beyond_tables(report: Mapping[str, Any]) -> list[str]:
 
 
 def after_run(report: dict[str, Any]) -> list[str]:
-    """What the figures of a run mean.
-
-    Args:
-        report: of run.json.
-    """
+    """What the figures of a run (run.json) mean."""
     told = [*observed_equilibration(report), *of_output(report), *beyond_tables(report)]
     told += report.get("exchange", {}).get("notes", [])
     first, last = report.get("first_volume_A3"), report.get("last_volume_A3")

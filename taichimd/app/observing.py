@@ -31,12 +31,7 @@ if TYPE_CHECKING:
 
 
 def plan_of(settings: RunSettings, first_step: int, steps: int) -> Plan | None:
-    """The plan that settings ask for, or None.
-
-    Raises:
-        SettingsError: an unknown observable, a window longer than the run, a setting without `observe`.
-        AnalysisError: the thresholds of bonds the wrong way round.
-    """
+    """The plan that settings ask for, or None."""
     observe = settings.observe
     if observe.quantities is None:
         for key, value in observe.record().items():
@@ -74,11 +69,7 @@ def plan_of_restart(
 ) -> tuple[Plan | None, list[str]]:
     """The plan of a restart: the one that was begun, if this run completes it, else a new one; and notes.
 
-    Args:
-        settings: of the run.
-        checkpoint: where it continues.
-        steps: of this run.
-        equilibrate: steps of this run before the first sample, which its user gave.
+    `equilibrate`: steps of this run before the first sample, which its user gave.
     """
     saved = saved_plan(checkpoint.observed)
     same = (
@@ -114,11 +105,7 @@ def check(plan: Plan | None, atoms: Atoms, forcefield: Any) -> None:
 
 
 def check_exchange(plan: Plan | None, exchanges: Sequence[Any]) -> None:
-    """Raise if observables need the same atoms throughout, and molecules are inserted or deleted.
-
-    Raises:
-        SettingsError: such an observable.
-    """
+    """Raise a SettingsError for observables that need the same atoms throughout, if there are exchanges."""
     if plan is None or not exchanges:
         return
     each = {kind.name: kind.takes_exchange for kind in observables_of(plan)}
@@ -139,11 +126,7 @@ def files_of(plan: Plan | None, plot_format: str = "png") -> tuple[str, ...]:
 def start(
     simulation: SimulatedSystem, plan: Plan | None, checkpoint: Checkpoint | None
 ) -> "Observations | None":
-    """Samplers of a run, with what a checkpoint of the same plan has.
-
-    Raises:
-        SettingsError, AnalysisError: as `Observations`.
-    """
+    """Samplers of a run, with what a checkpoint of the same plan has."""
     if plan is None:
         return None
     from taichimd.app.live import Observations

@@ -66,11 +66,7 @@ class OutputFolder:
         return [*own, *(self.path / name for name in self.observed)]
 
     def check(self, *, overwrite: bool) -> None:
-        """Look whether the folder holds no earlier run.
-
-        Raises:
-            OutputError: an earlier run's files are there and `overwrite` is False.
-        """
+        """Raise an OutputError if an earlier run's files are there, unless they may be overwritten."""
         there = [file.name for file in self.files() if file.exists()]
         if there and not overwrite:
             raise OutputError(
@@ -79,11 +75,7 @@ class OutputFolder:
             )
 
     def check_format(self) -> None:
-        """Look whether a restart would write frames beside those of another format.
-
-        Raises:
-            OutputError: a trajectory of another format is there.
-        """
+        """Raise an OutputError if a restart would write frames beside those of another format."""
         for file in self.trajectories if self.trajectory is not None else []:
             if file != self.trajectory and file.exists():
                 own = next(name for name, there in _FILES.items() if there == file.name)
@@ -93,12 +85,7 @@ class OutputFolder:
                 )
 
     def gap_in_frames(self, before: str | None, step: int) -> list[str]:
-        """Remarks if a restart stops writing frames, or writes them again.
-
-        Args:
-            before: format of the run that continues; None where its version knew only one.
-            step: where it continues.
-        """
+        """Remarks if a restart stops writing frames, or writes them again, `before` in another format."""
         there = [file.name for file in self.trajectories if file.exists()]
         if there and self.frames == NONE != before:
             return [f"{there[0]} is not continued: its frames end at step {step:,} or before"]
@@ -128,11 +115,7 @@ class OutputFolder:
 
 
 def cut_trajectory(path: Path, step: int) -> None:
-    """Drop the frames of a trajectory at or after a step.
-
-    Raises:
-        OutputError: it cannot be written, or is no trajectory of this program.
-    """
+    """Drop the frames of a trajectory at or after a step."""
     if path.suffix == ".traj":
         cut_frames(path, step)
     elif path.suffix == ".nc":

@@ -298,15 +298,9 @@ class RunFiles:
 def dropped_from(checkpoint: Checkpoint | None, rhythm: str, steps: int) -> int | None:
     """First step whose rows, or frames, a restart writes itself; None of a new run.
 
-    A row at the checkpoint's step stays if it belongs to the rhythm; one that is there only because the
-    earlier run ended goes, so that the files are those of a run that was never cut. Where no step is left
-    to do, all rows stay.
-
-    Args:
-        checkpoint: where the restart continues, or None.
-        rhythm: the setting of steps between rows, "every", or between frames, "frames_every", which without a
-            value are those between rows.
-        steps: that the restart will do.
+    A row at the checkpoint's step stays if it belongs to the rhythm ("every", "frames_every"); one that is
+    there only because the earlier run ended goes, so that the files are those of a run that was never cut.
+    Where no step is left to do, all rows stay.
     """
     if checkpoint is None:
         return None
@@ -317,11 +311,7 @@ def dropped_from(checkpoint: Checkpoint | None, rhythm: str, steps: int) -> int 
 
 
 def checked_every(every: int | None) -> int | None:
-    """Steps between reports, or None.
-
-    Raises:
-        SettingsError: no whole number above 0.
-    """
+    """Steps between reports, or None; a SettingsError if they are no whole number above 0."""
     if every is not None and not (is_whole(every) and every > 0):
         raise SettingsError(f"every = {every!r}: expected a whole number above 0")
     return every

@@ -14,18 +14,11 @@ _MEMORY = {
 
 
 def profile_of(before: dict[str, float], result: RunResult, wall: float) -> dict[str, Any]:
-    """Seconds of each phase, by the host's clock.
+    """Seconds of each phase, by the host's clock, and `steps_per_second`, None without steps.
 
-    Args:
-        before: seconds of the phases before the run: setup (potential, engine, first lists) and compile
-            (kernels of a step, first forces).
-        result: of the run.
-        wall: seconds from the end of compiling until now.
-
-    Returns:
-        `seconds` of setup, compile, steps, samples, output and end (last checkpoint, tables of what was
-        observed; the picture is added later), which add up to all; `steps_per_second` of the stepping loop,
-        None without steps.
+    `seconds` of setup (potential, engine, first lists), compile (kernels of a step, first forces), steps,
+    samples, output and end (last checkpoint, tables of what was observed; the picture is added later) add up
+    to all.
     """
     within = {
         "steps": result.stepping_seconds,
@@ -42,11 +35,7 @@ def profile_of(before: dict[str, float], result: RunResult, wall: float) -> dict
 
 
 def profile_rows(report: dict[str, Any]) -> list[tuple[str, str]]:
-    """Names and values of the table.
-
-    Args:
-        report: of the run, with `profile`, `statistics`, `n_atoms` and `decomposition`.
-    """
+    """Names and values of the table, from the report of the run."""
     seconds, lists = report["profile"]["seconds"], report["statistics"]
     total, speed = sum(seconds.values()), report["profile"]["steps_per_second"]
     rows = [(name, f"{value:9.3f} s {100 * value / total:5.1f} %") for name, value in seconds.items()]

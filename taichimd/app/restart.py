@@ -32,11 +32,7 @@ if TYPE_CHECKING:
 
 
 def read_run(path: str | Path) -> Checkpoint:
-    """The checkpoint of a run of molecular dynamics.
-
-    Raises:
-        CheckpointError: it is none, or one of Monte Carlo.
-    """
+    """The checkpoint of a run of molecular dynamics, or a CheckpointError."""
     checkpoint = read_checkpoint(path)
     if checkpoint.of_markov_chain:
         raise CheckpointError(
@@ -47,11 +43,7 @@ def read_run(path: str | Path) -> Checkpoint:
 
 
 def _checked(path: str | Path, saved: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a checkpoint as their types have them.
-
-    Raises:
-        CheckpointError: an unknown one, a wrong value, or none where a restart needs one.
-    """
+    """The settings of a checkpoint as their types have them, or a CheckpointError."""
     try:
         own = by_option(saved)
         settings = RunSettings.of(own).record()
@@ -170,14 +162,7 @@ def _bath_of(checkpoint: Checkpoint, ensemble: Ensemble) -> dict[str, Any] | Non
 
 
 def set_first_velocities(engine: "System", atoms: Atoms, temperature: float, seed: int) -> None:
-    """Give an engine the velocities of its structure, or draw Maxwell-Boltzmann velocities if there are none.
-
-    Args:
-        engine: new, or a system of several.
-        atoms: its structure.
-        temperature: K, of velocities that are drawn.
-        seed: of velocities that are drawn.
-    """
+    """Give an engine the velocities of its structure, or draw some at a temperature if there are none."""
     if has_velocities(atoms):
         engine.set_state(velocities=atoms.get_velocities())
     else:
@@ -257,19 +242,7 @@ def continue_clock(simulation: SimulatedSystem, checkpoint: Checkpoint) -> None:
 
 
 def check_same_potential(settings: RunSettings, checkpoint: Checkpoint, forcefield: Any) -> list[str]:
-    """Check that a run continues with the potential of its checkpoint.
-
-    Args:
-        settings: of the run.
-        checkpoint: where it continues.
-        forcefield: what acts now between the atoms of the checkpoint.
-
-    Returns:
-        A remark where a sum is in another order.
-
-    Raises:
-        CheckpointError: another potential, and what differs; or an earlier version, which does not tell.
-    """
+    """Raise a CheckpointError unless a run continues with the potential of its checkpoint; or remarks."""
     potentials, path = each(settings.potential.file or ""), settings.system.restart
     shown, options = " + ".join(potentials), " ".join(f"--potential {one}" for one in potentials)
     new_run = f"start a new run from it: taichimd run {path} {options}, with ensemble, length and --output"

@@ -50,19 +50,12 @@ def spread(
     numbered: bool = True,
     common_noise: bool = False,
 ) -> list[RunSpec]:
-    """All combinations of what differs.
+    """All combinations of the values of each setting that differs.
 
-    Args:
-        flags: what all runs have, as for `prepare_job`.
-        axes: values of each setting that differs.
-        job_file: TOML job file that all have.
-        seeds: runs of each combination, whose seeds count up from that of the settings.
-        numbered: whether names begin with a number, and say of settings and seed only what differs.
-        common_noise: whether runs with the same number of seed have the same seed, whatever else differs.
-            Without it each seed is derived (`derived_seed`) from the number and all else that differs.
-
-    Raises:
-        SettingsError: a value that is wrong, a seed or a restart that is given, too.
+    `seeds` count up from that of the settings.
+    `numbered`: whether names begin with a number, and say of settings and seed only what differs.
+    `common_noise`: whether runs with the same number of seed have the same seed, whatever else differs.
+    Without it each seed is derived (`derived_seed`) from the number and all else that differs.
     """
     axes, common = dict(axes), make_settings(flags, job_file)
     if common.system.restart is not None or "restart" in axes:
@@ -121,11 +114,7 @@ class RunSet:
 
     @classmethod
     def read(cls, folder: Path) -> "RunSet":
-        """What a folder has.
-
-        Raises:
-            CheckpointError: no such file, or none that can be read.
-        """
+        """What a folder has, or a CheckpointError."""
         file = folder / FILE
         try:
             content = json.loads(file.read_text(encoding="utf-8"))
@@ -145,11 +134,7 @@ class RunSet:
         return cls(folder, runs, own=False)
 
     def write(self) -> None:
-        """Say in the folder which runs it has.
-
-        Raises:
-            OutputError: it cannot be written.
-        """
+        """Say in the folder which runs it has."""
         content = {"members": [vars(one) for one in self.runs]}
         text = json.dumps(content, indent=1) + "\n"
         write_atomically(self.folder / FILE, lambda file: file.write(text.encode()))
@@ -163,15 +148,7 @@ class RunSet:
         return True
 
     def begin(self, *, overwrite: bool, go_on: bool) -> None:
-        """Look whether the folder is free, and make it so if it may be.
-
-        Args:
-            overwrite: whether other runs in it are replaced.
-            go_on: whether equal runs in it are gone on with.
-
-        Raises:
-            OutputError: other runs are there.
-        """
+        """Raise an OutputError unless the folder is free, may be made so, or has equal runs to go on with."""
         there = RunSet.read(self.folder).runs if (self.folder / FILE).exists() else []
         if overwrite:
             self._clear([*there, *self.runs])
@@ -212,15 +189,7 @@ class RunSet:
                 self._output(one).clear()
 
     def job(self, spec: RunSpec, more: Mapping[str, Any]) -> Job | None:
-        """What is left to do of a run; None if it is complete, or has exploded and nothing is changed.
-
-        Args:
-            spec: of one of them.
-            more: settings of a restart that win over those of the run.
-
-        Raises:
-            TaichimdError: as `prepare_job`.
-        """
+        """What is left to do of a run; None if it is complete, or has exploded and nothing is changed."""
         folder = self._output(spec)
         if not folder.checkpoint.exists():
             own = dict(spec.flags)

@@ -80,16 +80,7 @@ def state_of(simulation: SimulatedSystem) -> dict[str, Any]:
 
 
 def to_checkpoint(simulation: SimulatedSystem, settings: Mapping[str, Any], account: Account) -> Checkpoint:
-    """The present state and settings of a simulation.
-
-    Args:
-        simulation: any.
-        settings: values of `NOT_OF_THE_ENGINE`.
-        account: of the conserved energy, if the simulation was loaded.
-
-    Raises:
-        OutputError: positions or velocities that are not finite numbers.
-    """
+    """The present state and settings (`NOT_OF_THE_ENGINE`) of a simulation; an OutputError if not finite."""
     engine, state = simulation.engine, state_of(simulation)
     if not (np.isfinite(state["positions"]).all() and np.isfinite(state["velocities"]).all()):
         raise OutputError(
@@ -123,23 +114,10 @@ def start_from(
     groups: Mapping[str, Any] | None = None,
     acting: Sequence[Any] | None = None,
 ) -> tuple["Engine", RunSettings, Checkpoint, Account]:
-    """An engine in the state of a checkpoint; what does not continue as before is warned of.
+    """An engine in the state of a checkpoint, settings, checkpoint, and the account; changes are warned of.
 
-    Args:
-        path: the file, or the folder of a run.
-        forcefield: of the checkpoint; None takes the one it names.
-        ensemble: another one; None continues with the checkpoint's.
-        changes: other settings; None stands for those of the checkpoint.
-        trust: whether Python code that the checkpoint names may run (`taichimd.app.trust`).
-        groups: other groups of atoms, for `acting`.
-        acting: other baths of groups (`group_baths`); None: those of the checkpoint.
-
-    Returns:
-        The engine, the settings with the changes, the checkpoint, and the account that continues or begins.
-
-    Raises:
-        CheckpointError: missing, no checkpoint, or one of another potential.
-        SettingsError: a value that makes no sense, or no potential.
+    What is None continues as in the checkpoint; `trust`: whether Python code that the checkpoint names may
+    run (`taichimd.app.trust`).
     """
     from taichimd.forcefields.load import load_forcefield
     from taichimd.program.engine import Engine

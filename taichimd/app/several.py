@@ -33,19 +33,7 @@ def start_several(
     *,
     common_noise: bool = False,
 ) -> int:
-    """Begin several runs, each in a folder of its own; the exit code.
-
-    Args:
-        flags: what all have, as for `prepare_job`.
-        axes: values of the settings that differ.
-        job_file: TOML job file that all have.
-        replicas: runs of each combination, with seeds that count up.
-        console: told how it goes.
-        common_noise: as of `spread`.
-
-    Raises:
-        TaichimdError: as `spread`, `RunSet.begin` and `run_all`.
-    """
+    """Begin several runs, each in a folder of its own; the exit code. Arguments as of `spread`."""
     output = make_settings(flags, job_file).output
     each = spread(flags, axes, job_file, seeds=replicas, common_noise=common_noise)
     all_of = RunSet(Path(output.folder), each)
@@ -54,17 +42,7 @@ def start_several(
 
 
 def restart_several(flags: Mapping[str, Any], console: Console, *, trust: bool = False) -> int:
-    """Continue with all runs of the folder `restart`; the exit code.
-
-    Args:
-        flags: settings that win over those of the runs.
-        console: told how it goes.
-        trust: whether Python code that only the folder names may run (`taichimd.app.trust`).
-
-    Raises:
-        SettingsError: a setting that says where a run begins or writes.
-        TaichimdError: as `run_all`.
-    """
+    """Continue with all runs of the folder `restart`; the exit code."""
     all_of = replace(RunSet.read(Path(flags["restart"])), trust=trust)
     more = {key: value for key, value in flags.items() if key != "restart"}
     own = ("structure", "from_frame", "output", "overwrite", "velocities", "seed")
@@ -97,21 +75,11 @@ def run_all(
     at_once: int | None = None,
     command: str = "",
 ) -> int:
-    """Run what is left of several runs; then a table of all.
+    """Run what is left of several runs, or of some `numbers`; then a table of all.
 
-    Args:
-        all_of: the runs, whose folder is ours.
-        more: settings of a restart.
-        console: told how it goes.
-        numbers: of the runs that are this process's; None: all.
-        at_once: most systems in a batch; None: all that go together.
-        command: which continues with it, shown if it is stopped.
-
-    Returns:
-        Exit code: 0 when all have finished, 130, 143 or 129 when stopped by a signal, else 2 if one exploded.
-
-    Raises:
-        TaichimdError: a run that cannot begin; nothing has been run then, but for runs of other kinds.
+    Exit code: 0 when all have finished, 130, 143 or 129 when stopped by a signal, else 2 if one exploded. If
+    a run cannot begin, nothing has been run, but for runs of other kinds. `at_once`: most systems in a batch;
+    `command`: which continues with it, shown if it is stopped.
     """
     mine = [all_of.runs[k] for k in (range(len(all_of.runs)) if numbers is None else numbers)]
     jobs: dict[str, Job] = {}
@@ -170,15 +138,11 @@ def _run_groups(groups: Sequence[Mapping[str, Job]], console: Console, single: b
 
 
 def groups_of(jobs: Mapping[str, Job], at_once: int | None = None) -> list[dict[str, Job]]:
-    """Runs that go together, in the order of the first of each.
+    """Runs that go together, at most so many, in the order of the first of each.
 
     They have one step counter, so after a kill those whose checkpoints are of another step are another batch.
     Barostats of one batch act in the same steps, on the same axes. Insertions and deletions in one system
     replace the engine of all, so runs without them are another batch.
-
-    Args:
-        jobs: the runs by their names.
-        at_once: most runs of a batch.
     """
     groups: dict[Any, list[str]] = {}
     for name, job in jobs.items():

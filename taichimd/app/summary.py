@@ -25,13 +25,7 @@ if TYPE_CHECKING:
 
 
 def print_header(console: Console, jobs: Mapping[str, "Job"], decomposition: str) -> None:
-    """What is about to run: what all systems have, where they differ, and the notes of each.
-
-    Args:
-        console: where to.
-        jobs: one, or several that step together, by their names.
-        decomposition: of the engine.
-    """
+    """What is about to run: what all systems have, where they differ, and the notes of each."""
     each = list(jobs.values())
     changed = {}
     if len(each) > 1:
@@ -98,13 +92,7 @@ def _header_rows(job: "Job", decomposition: str) -> list[tuple[str, str]]:
 
 
 def output_text(output: OutputSettings, first: int, last: int) -> str:
-    """How many rows and frames there are from one step to another one, and how far apart.
-
-    Args:
-        output: settings with intervals.
-        first: step that has a row and a frame in any case.
-        last: likewise.
-    """
+    """How many rows and frames there are from one step to another one, and how far apart."""
 
     def counted(what: str, every: int) -> str:
         number = 1 + last // every - first // every + (last % every > 0 and last > first)

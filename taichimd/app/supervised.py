@@ -43,16 +43,8 @@ class Supervised:
 def to_the_end(runs: Sequence[Supervised], console: Console, step: Callable[[StopRequest], RunResult]) -> int:
     """Run what steps together, and leave checkpoints and closed files, also after a signal.
 
-    Args:
-        runs: of one or several systems; one that has failed on its way is left as it is.
-        console: told where the checkpoint is.
-        step: runs, and looks at the request to stop.
-
-    Returns:
-        Exit code: 0 when finished, 130, 143 or 129 when stopped by Ctrl-C, SIGTERM or SIGHUP.
-
-    Raises:
-        TaichimdError: of the run; the message says where the last good checkpoint is.
+    Exit code: 0 when finished, 130, 143 or 129 when stopped by Ctrl-C, SIGTERM or SIGHUP. An error says where
+    the last good checkpoint is.
     """
     try:
         with StopRequest() as stop:

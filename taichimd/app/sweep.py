@@ -41,11 +41,7 @@ class Sweep:
 
     @property
     def axes(self) -> dict[str, list[Any]]:
-        """Values of the settings that differ.
-
-        Raises:
-            SettingsError: a text that cannot be read, a setting that is given twice, a wrong value.
-        """
+        """Values of the settings that differ, or a SettingsError."""
         found: dict[str, list[Any]] = {}
         for text in self.sets:
             key, equal, values = text.partition("=")
@@ -60,11 +56,7 @@ class Sweep:
         return found
 
     def numbers(self, n: int) -> range:
-        """Which of n runs are those of this part.
-
-        Raises:
-            SettingsError: a part that cannot be read.
-        """
+        """Which of n runs are those of this part."""
         if self.part is None:
             return range(n)
         match = re.fullmatch(r"([0-9]+)/([0-9]+)", self.part)
@@ -74,14 +66,7 @@ class Sweep:
 
 
 def run_sweep(sweep: Sweep, console: Console) -> int:
-    """Run what is missing of a sweep; then a table and a picture of all runs that there are.
-
-    Returns:
-        Exit code, as `run_all`.
-
-    Raises:
-        TaichimdError: as `spread`, `RunSet.begin` and `run_all`.
-    """
+    """Run what is missing of a sweep; then a table and a picture of all runs; exit code as `run_all`."""
     flags = {} if sweep.output is None else {"output": sweep.output}
     axes = sweep.axes
     output = make_settings(flags, sweep.job_file).output

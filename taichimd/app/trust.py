@@ -36,15 +36,8 @@ def check_trusted(
 ) -> None:
     """Refuse code that the user has not named, unless its record is trusted and its files are unchanged.
 
-    Args:
-        where: the file that names it, for messages.
-        potential: one or several, as it names them.
-        files: SHA-256 of the Python files when it was written.
-        trust: whether the user trusts it.
-        python: whether the user of a message is in Python, and not on the command line.
-
-    Raises:
-        CheckpointError: what to type, if it is not to be run.
+    `files`: SHA-256 of the Python files when the record was written; `python`: whether the user of a message
+    is in Python.
     """
     code = code_in(potential)
     if not code:

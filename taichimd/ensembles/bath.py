@@ -221,14 +221,7 @@ class Baths:
             self._write(number, values)
 
     def begin(self, number: int, step: int, timestep: float, virial: Callable[[], Array]) -> bool:
-        """Begin a deformation that no action has come before; whether this was to be done.
-
-        Args:
-            number: of the system.
-            step: number of the step that follows.
-            timestep: internal time units.
-            virial: (3, 3) eV of the system.
-        """
+        """Begin a deformation that no action has come before, at a step; whether this was to be done."""
         cells, ensemble = self.cells, self.ensembles[number]
         if not isinstance(ensemble, DeformedCell) or step % self.coupling.period != 0:
             return False
@@ -248,16 +241,7 @@ class Baths:
         return self.cells.read("gradient")[number].copy(), ensemble.work(self._values(number))
 
     def check_sums(self, number: int, virial: float, twice_kinetic: float) -> None:
-        """Refuse what the sums of a barostat, whole numbers of 64 bits, do not hold.
-
-        Args:
-            number: of the system.
-            virial: trace, eV.
-            twice_kinetic: eV.
-
-        Raises:
-            CapacityError: more than half of what they hold.
-        """
+        """Raise a CapacityError for more than half of what the 64-bit sums of a barostat hold, eV."""
         found = max(abs(virial), twice_kinetic)
         if self.moves_cell and not found < MAX_SUM:
             raise CapacityError(
@@ -311,9 +295,8 @@ class Baths:
     def set_state(self, number: int, state: dict[str, Any]) -> None:
         """Continue from what `state` returned.
 
-        Raises:
-            SettingsError: it is the state of another ensemble, or of one whose masses, axes or steps of
-                action are others.
+        SettingsError: it is the state of another ensemble, or of one whose masses, axes or steps of action
+        are others.
         """
         whose, coupling, ensemble = state.get("ensemble", NVE.name), self.of_all, self.ensembles[number]
         if whose != ensemble.name:

@@ -23,12 +23,6 @@ class BathArrays(Bundle):
 
 
 def taken_baths(groups: bool = False, systems: bool = False, beside: bool = False) -> Selection:
-    """What kernels take of them.
-
-    Args:
-        groups: whether there are baths of groups.
-        systems: whether the system of an atom says which bath it has.
-        beside: whether baths of groups rescale velocities beside a motion of the cell.
-    """
+    """What kernels take of them: for baths of groups, for systems of atoms, beside a motion of the cell."""
     of_groups, of_systems = ("numbers", "bath_of") * groups, ("system", "firsts") * systems
     return BathArrays.only("ledger", "bath", *of_groups, *of_systems, *(("rows_from",) * beside))

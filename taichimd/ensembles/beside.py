@@ -30,14 +30,7 @@ def why_not_held(held: NDArray[np.bool_] | None, ensemble: Ensemble) -> str | No
 def why_no_groups(
     ensemble: Ensemble, driven: bool, baths: Sequence[GroupBath], held: NDArray[np.bool_] | None = None
 ) -> str | None:
-    """Why there are no baths of groups beside what acts on all atoms; None if there may be.
-
-    Args:
-        ensemble: what acts on all atoms.
-        driven: whether there is a driving force.
-        baths: of groups.
-        held: (n, 3) directions along which atoms are held, (n,) fixed atoms, or None.
-    """
+    """Why there are no baths of groups beside what acts on all atoms; None if there may be."""
     if ensemble.acts_on:
         # The name of an ensemble does not say whether its cell is deformed.
         cure = "nph-berendsen" if ensemble.name.startswith("npt") else "nve"
@@ -71,17 +64,7 @@ def check_groups(
     baths: Sequence[Sequence[GroupBath]],
     held: Sequence[NDArray[np.bool_] | None] | None,
 ) -> None:
-    """Raise if baths of groups do not go with the ensembles of their systems.
-
-    Args:
-        ensembles: of each system.
-        driven: whether there is a driving force.
-        baths: of groups of each system.
-        held: of each system, as of `why_no_groups`; None: nothing is held.
-
-    Raises:
-        SettingsError: which bath, and why.
-    """
+    """Raise a SettingsError if baths of groups do not go with the ensembles of their systems."""
     for number, ensemble in enumerate(ensembles):
         why = why_no_groups(ensemble, driven, baths[number], held[number] if held else None)
         if why:
@@ -89,11 +72,7 @@ def check_groups(
 
 
 def check_beside(ensembles: Sequence[Ensemble], driven: bool, drives: DriveRows) -> None:
-    """Raise if drives do not go with the ensembles of their systems.
-
-    Raises:
-        SettingsError: which drive, and why.
-    """
+    """Raise a SettingsError if drives do not go with the ensembles of their systems."""
     for number, ensemble in enumerate(ensembles):
         why = why_no_drives(ensemble, driven, drives.of_system(number))
         if why:

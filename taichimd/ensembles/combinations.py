@@ -94,11 +94,7 @@ def why_not_together(thermostat: type[Ensemble], motion: type[CellMotion]) -> st
 
 
 def combination(thermostat: type[Ensemble], motion: type[CellMotion]) -> type[CellMotion]:
-    """The class of a thermostat (`NVE`: none) and a motion of the cell, with the parameters of both.
-
-    Raises:
-        SettingsError: they do not combine.
-    """
+    """The class of a thermostat (`NVE`: none) and a motion of the cell, with the parameters of both."""
     why = why_not_together(thermostat, motion)
     if why:
         raise SettingsError(why)

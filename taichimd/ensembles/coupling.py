@@ -147,11 +147,7 @@ class Coupling:
 
 
 def coupling_of(ensemble: Ensemble, driving_force: tuple[float, float, float] | None) -> Coupling:
-    """The coupling of an ensemble.
-
-    Raises:
-        SettingsError: a driving force that is no vector, or without a thermostat that takes its heat away.
-    """
+    """The coupling of an ensemble; a driving force needs a thermostat that takes its heat away."""
     driven = driving_force is not None
     if driving_force is not None:
         force = np.asarray(driving_force, float)

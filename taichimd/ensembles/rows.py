@@ -22,12 +22,8 @@ from taichimd.system.state import Atoms
 def of_rows(of: EnsembleFunctions, real: Any, coupling: Any, by_slot: bool) -> EnsembleFunctions:
     """Device functions that take `BathArrays` in place of a ledger and a bath.
 
-    Args:
-        of: functions of a thermostat or barostat, which take a ledger and a bath as arrays, or an
-            `OwnLedger` and a bath in registers.
-        real: ti.f64 or ti.f32, of the atoms.
-        coupling: `Coupling` of it and of baths of groups beside it.
-        by_slot: whether the program runs on a GPU (CUDA).
+    `of`: functions of a thermostat or barostat, which take a ledger and a bath as arrays, or an `OwnLedger`
+    and a bath in registers.
     """
     several, moves_cell, sums = coupling.batch, coupling.moves_cell, 2 * of.parts
     alone = not several and not coupling.rows

@@ -22,10 +22,8 @@ RUN = 16
 def cut_function(n_kinds: int, ordered: bool, pair_rows: bool) -> DeviceFunction:
     """Device function `(i, m, g) -> (kept, pairs)` of rows that lie one after the other.
 
-    Args:
-        n_kinds: species.
-        ordered: put the entries that are kept in order.
-        pair_rows: fill the rows of the pair term, too, whose cutoff is longer.
+    `ordered`: put the entries that are kept in order; `pair_rows`: fill the rows of the pair term, too, whose
+    cutoff is longer.
     """
 
     @ti.func
@@ -60,10 +58,7 @@ def cut_function(n_kinds: int, ordered: bool, pair_rows: bool) -> DeviceFunction
 
     @ti.func
     def cut_row(i, m, g: ti.template()):  # type: ignore[valid-type]
-        """Copy the near ones of the first m entries of atom i, to the near list and to the list of pairs.
-
-        Returns the numbers of entries in both lists.
-        """
+        """Copy the near ones of m entries of atom i to near list and list of pairs; how many are in both."""
         # In registers: arguments of a kernel are read again after each store.
         n, width, near_width, bits = (
             g.n,

@@ -80,10 +80,7 @@ def dangerous_pairs_functions(backend: str) -> DangerousPairs:
 
     @ti.func
     def note(i, n, gone2, most2, b: ti.template(), control: ti.template()):
-        """Record an atom that has moved sqrt(gone2), farther than half the skin sqrt(most2).
-
-        Returns 1 if this is too far, or if there are too many such atoms.
-        """
+        """Record an atom that moved sqrt(gone2) > sqrt(most2); 1 if too far, or if too many such atoms."""
         at = ti.atomic_add(control[Control.far_atoms], 1)
         farthest = ti.sqrt(most2) + 0.5 * ti.sqrt(b.radius2) / ti.max(b.reach[0], b.reach[1], b.reach[2])
         too_far = 1

@@ -34,13 +34,7 @@ def extent_of(frame: Frame, positions: NDArray[np.float64]) -> Extent:
 
 
 def span(frame: Frame, atoms: Extent | None, radius: float) -> Extent:
-    """What bins cover: 0 and 1 where periodic.
-
-    Args:
-        frame: the lattice.
-        atoms: `extent_of` the atoms; may be None if the frame is periodic in all directions.
-        radius: of the search, angstrom.
-    """
+    """What bins cover: 0 and 1 where periodic; `atoms` may be None if all directions are."""
     low, high = np.zeros(3), np.ones(3)
     if atoms is not None:
         least, most = atoms

@@ -33,14 +33,7 @@ class ListKernels:
 
 @cache
 def list_kernels(real: Any, how: Search, layout: int, carried: int = 0) -> ListKernels:
-    """The kernels for one precision and one list layout.
-
-    Args:
-        real: ti.f64 or ti.f32, of the atoms.
-        how: of the search.
-        layout: of rows (`neighbours.rows`).
-        carried: number of arrays that contributions keep with the atoms.
-    """
+    """The kernels for one precision and one list layout."""
     more = (CARRIED,) * carried
     rows_of_list = in_pages(VerletRows, tuple(VerletRows.fields), "entries", how.pages)
     types = types_of(real, searched=how.real)
@@ -106,10 +99,7 @@ def list_kernels(real: Any, how: Search, layout: int, carried: int = 0) -> ListK
         n, atoms: ti.template(), own: ti.template(), old: ti.template(), old_own: ti.template(),
         rows: ti.template(), control: ti.template(), sort: ti.template(), with_force: ti.template()
     ):  # fmt: skip
-        """Sort the n atoms in space, out of copies, and fill the list; nothing for n = 0.
-
-        Forces move with their atoms where somebody will read them.
-        """
+        """Sort the n atoms in space, with forces if they are read, and fill the list; nothing for n = 0."""
         n_bins = sort.bins[0] * sort.bins[1] * sort.bins[2]
         if n == 0:
             n_bins = 0

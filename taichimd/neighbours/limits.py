@@ -22,14 +22,7 @@ def limits_size(n_kinds: int) -> int:
 def limits(
     near: NDArray[np.float64], pairs: NDArray[np.float64], inner_skin: float, outer_skin: float
 ) -> NDArray[np.float64]:
-    """The array.
-
-    Args:
-        near: cutoffs of the near list, (species, species) in angstrom, not positive where nothing acts.
-        pairs: the same of the pair term.
-        inner_skin: angstrom.
-        outer_skin: angstrom.
-    """
+    """The array of cutoffs, (species, species) in angstrom, not positive where nothing acts, and skins."""
     # Since the build both atoms may have moved, each by half of what the skins differ by.
     per_angstrom = units(max(near.max(), pairs.max(), 0.0) + 2.0 * outer_skin)
     one, other = (reach2(np.where(c > 0, c + inner_skin, -1.0), per_angstrom).ravel() for c in (near, pairs))

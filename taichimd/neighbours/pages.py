@@ -33,24 +33,14 @@ def pages_for(n: int, width: int) -> int:
 
 
 def rows_in_pages(n: int, width: int, pages: int, what: str, size: int, cure: str) -> Any:
-    """Rows of n atoms: an array, or a tuple of as many arrays as there are pages.
-
-    The caller has found that they fit.
-    """
+    """Rows of n atoms, found to fit: an array, or a tuple of as many arrays as there are pages."""
     numbers = page_length(n, pages) * width
     made = tuple(memory.array(ti.i32, numbers, what, size, cure) for _ in range(pages))
     return made if pages > 1 else made[0]
 
 
 def in_pages(table: type[Bundle], names: Sequence[str], name: str, pages: int) -> Selection:
-    """Fields of a table, one of which is in so many arrays; of one page the field itself.
-
-    Args:
-        table: of kernel arguments.
-        names: of the fields that a kernel takes.
-        name: of the field in pages.
-        pages: number of arrays.
-    """
+    """Fields of a table, one of which is in so many arrays; of one page the field itself."""
     parts = {name: (table.fields[name],) * pages} if pages > 1 else {}
     return table.only(*names, **parts)
 

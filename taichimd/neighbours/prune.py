@@ -72,17 +72,10 @@ def prune_functions(
     pair_rows: bool = False,
     number: int = 0,
 ) -> PruneFunctions:
-    """The functions for the near list of a group.
+    """The functions for the near list of a group (its `number`) of terms; `threads` share an atom.
 
-    Args:
-        n_kinds: species.
-        backend: "cuda" or "cpu".
-        ordered: put rows in order, where sums depend on it.
-        with_reverse: make `reverse`, where something is kept per entry.
-        box: functions of the cell, of which `strayed` is the displacement test.
-        threads: that share an atom.
-        pair_rows: make a second near list, of the pair term, whose cutoff is longer; in `tuples`.
-        number: of the group of terms that reads the list.
+    `ordered`: put rows in order, where sums depend on it; `with_reverse`: make `reverse`, where something is
+    kept per entry; `pair_rows`: make a second near list, of the pair term, whose cutoff is longer.
     """
     rows = row_layout(backend)
     layout = body_layout(backend) if ordered else rows
@@ -226,11 +219,7 @@ def prune_functions(
 
 
 def close_cut_function(box: Any) -> Any:
-    """The device function that ends a cut: the near lists are fit, or there is too little room. Serial.
-
-    Args:
-        box: functions of the cell.
-    """
+    """The device function that ends a cut: the near lists are fit, or there is too little room. Serial."""
 
     @ti.func
     def close_cut(unfit, control: ti.template(), cells: ti.template()):

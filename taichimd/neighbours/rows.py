@@ -127,10 +127,7 @@ def is_left(condition, shared: ti.template()):  # type: ignore[valid-type]
 
 @ti.func
 def claim(keeps, thread):
-    """Return how many threads before this one keep something, of those that share an atom, and how many do.
-
-    All 32 must ask.
-    """
+    """How many threads before this one keep something, of those of an atom, and how many do; all 32 ask."""
     first = thread % WARP // CHUNK * CHUNK
     votes = (those(keeps) >> first) & (2**CHUNK - 1)
     return how_many_below(votes, thread % CHUNK), ti.math.popcnt(votes)

@@ -53,11 +53,7 @@ class TupleRoom:
         return int(counts[:n].sum()), int(counts[2 * n :].sum())
 
     def grow(self) -> None:
-        """Make room for what was counted.
-
-        Raises:
-            CapacityError: it does not fit the memory, or 32-bit numbers.
-        """
+        """Make room for what was counted."""
         pairs, triplets = self.counts()
         most_pairs, most_triplets = (count + count // MORE + 8 for count in (pairs, triplets))
         need = self.bytes_for(most_pairs, most_triplets)
@@ -95,11 +91,7 @@ class PairRows:
         self._reserve(row_width(1), "a near list")
 
     def grow(self) -> None:
-        """Make room for the longest row.
-
-        Raises:
-            CapacityError: it does not fit the memory, or 32-bit numbers.
-        """
+        """Make room for the longest row."""
         longest = int(self.firsts.to_numpy()[-1])
         # What grows does not need both.
         self._reserve(1, "a near list")

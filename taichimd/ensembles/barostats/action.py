@@ -13,14 +13,7 @@ from taichimd.ensembles.thermostats.system import atom_functions, guarded
 
 
 def barostat_functions(kind: Any, coupling: Any, real: Any, by_slot: bool) -> EnsembleFunctions:
-    """Device functions of one motion of the cell, with its thermostat.
-
-    Args:
-        kind: the class of the ensemble.
-        coupling: see there.
-        real: ti.f64 or ti.f32, of the atoms; cells are float64.
-        by_slot: whether neighbouring threads have neighbouring atoms (CUDA).
-    """
+    """Device functions of one motion of the cell, float64, with its thermostat."""
     period = coupling.period
     tensors = tensor_functions(coupling, by_slot)
     parts, collect, tensor = tensors.parts, tensors.collect, tensors.tensor

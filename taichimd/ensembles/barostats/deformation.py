@@ -224,13 +224,7 @@ class DeformedCell(CellMotion):
     def begin(
         self, values: NDArray[np.float64], virial: NDArray[np.float64], timestep: float
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """B - 1 and C of the first drift, which no action has come before; its work goes into `values`.
-
-        Args:
-            values: row of the array `bath`.
-            virial: (3, 3) eV.
-            timestep: internal time units.
-        """
+        """B - 1 and C of the first drift, which no action has come before; its work goes into `values`."""
         x = self.strain_rates * (timestep * self.acts_every)
         reached = values[baro.REACHED : baro.REACHED + 9].reshape(3, 3).copy()
         if self.strain_rate == "true":
@@ -286,11 +280,7 @@ _MADE: dict[type[Any], type[CellMotion]] = {}
 
 
 def deformed(kind: Any) -> type[CellMotion]:
-    """The class of an ensemble whose cell is deformed; it has the name of the ensemble.
-
-    Args:
-        kind: the class of the ensemble, with a barostat or without.
-    """
+    """The class of an ensemble, with a barostat or without, whose cell is deformed; it keeps its name."""
     if kind in _MADE:
         return _MADE[kind]
     more: dict[str, Any] = {

@@ -137,16 +137,10 @@ class Force(Drive):
 
 
 def read_table(value: Any, key: str, unit: str) -> tuple[tuple[float, ...], ...]:
-    """The rows of a table: a time (fs) and three numbers each.
+    """The rows of a table: a time (fs) that increases and three numbers each.
 
-    Args:
-        value: name of a file, whose numbers stand between commas or blanks, with or without a header; or
-            rows.
-        key: what it is, for errors.
-        unit: of the three numbers.
-
-    Raises:
-        SettingsError: a file that is not there, lines of other lengths, times that do not increase.
+    The value is rows, or the name of a file, whose numbers stand between commas or blanks, with or without a
+    header.
     """
     called = f"{key} = {value}" if isinstance(value, str | Path) else key
     rows = value

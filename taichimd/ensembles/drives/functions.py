@@ -41,13 +41,7 @@ class DriveFunctions:
 
 
 def drive_functions(kinds: DriveKinds, real: Any, by_slot: bool) -> DriveFunctions:
-    """Device functions of drives.
-
-    Args:
-        kinds: of drives.
-        real: ti.f64 or ti.f32, of the atoms.
-        by_slot: whether neighbouring threads have neighbouring atoms (CUDA).
-    """
+    """Device functions of drives of these kinds."""
     stride = 2 if kinds.batch else 1
     of_energy = energy_functions(kinds)
     pulled, spring, time_of, place_of, number, kind_of, timing_of = (

@@ -107,11 +107,7 @@ def unpacked(record: Mapping[str, Any]) -> Array:
 
 
 def drive_of_record(record: Mapping[str, Any]) -> GroupDrive:
-    """The drive of a `GroupDrive.record`.
-
-    Raises:
-        SettingsError: a kind that this version does not know.
-    """
+    """The drive of a `GroupDrive.record`; a SettingsError for an unknown kind."""
     if record["kind"] not in DRIVES:
         raise SettingsError(f"the drive {record['name']} is of an unknown kind {record['kind']!r}")
     settings = {key: _tuples(value) for key, value in record["settings"].items()}
@@ -132,14 +128,8 @@ def group_drives(
 ) -> tuple[list[GroupDrive], NDArray[np.bool_], list[str]]:
     """The drives of a system, the atoms whose motion is given, and remarks.
 
-    Args:
-        acting: drives, or `GroupDrive`s of a checkpoint; anything else is left to others.
-        groups: of the system.
-        fixed: (n,) which atoms are fixed; no drive acts on them.
-
-    Raises:
-        SettingsError: an unknown or empty group, two drives of one name, an atom that moves in two ways,
-            charges or an array that the structure does not have.
+    SettingsError: an unknown or empty group, two drives of one name, an atom that moves in two ways, charges
+    or an array that the structure does not have.
     """
     given = [one for one in acting if isinstance(one, Drive | GroupDrive)]
     # Groups that move come first: other drives leave their atoms alone.

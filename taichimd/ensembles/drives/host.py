@@ -51,11 +51,7 @@ class Drives(DriveRows):
                     own.started = sum(int(sums[row, of.REACTION]) for row in own.rows)
 
     def check_time(self, step: int, last: int, timestep: float) -> None:
-        """Raise if a run from a step to the last one, with a time step (internal), lasts longer than a table.
-
-        Raises:
-            SettingsError: which one, and when it ends.
-        """
+        """Raise a SettingsError if a run from a step to the last one lasts longer than a table."""
         begun = 0.0 if self.timestep is None else self.time(step)
         end = (begun + (last - step) * timestep) / units.FS
         for own in self._all():
@@ -90,16 +86,7 @@ class Drives(DriveRows):
         velocities: Array,
         still: NDArray[np.bool_] | None,
     ) -> Array:
-        """Velocities (n, 3) of a system without the momentum that is taken away at a step.
-
-        Args:
-            number: of the system.
-            step: its number.
-            masses: (n,) amu.
-            positions: (n, 3) Å.
-            velocities: (n, 3), internal.
-            still: (n,) or (n, 3) where atoms are held; None: nowhere.
-        """
+        """Velocities (n, 3) of a system without the momentum that is taken away at a step."""
         for own in self.own[number]:
             what = own.drive.what
             if isinstance(what, Momentum) and step % what.every == 0:
@@ -113,12 +100,7 @@ class Drives(DriveRows):
     # Results.
 
     def found(self, number: int, measure: Any) -> dict[str, dict[str, Any]]:
-        """Energy and work (eV), force (eV/Å) and impulse (eV fs/Å) of each drive of a system, by name.
-
-        Args:
-            number: of the system.
-            measure: queues energies and reactions of the present positions.
-        """
+        """Energy and work (eV), force (eV/Å) and impulse (eV fs/Å) of each drive of a system, by name."""
         if self.seen is None:
             measure()
             self.seen = self.read_sums(), self.read_values()

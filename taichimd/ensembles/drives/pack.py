@@ -22,13 +22,7 @@ class Packed:
 
 
 def pack(bits: NDArray[np.int64], rows: list[tuple[int, Row]], state: State) -> Packed:
-    """The arrays.
-
-    Args:
-        bits: (n, 1) bits of each atom, and in a batch (n, 2) with its first row.
-        rows: each with the number of its system.
-        state: the atoms of all systems.
-    """
+    """The arrays of bits of each atom, (n, 1), in a batch (n, 2) with its first row, and rows of systems."""
     n_rows = len(rows)
     numbers, values = np.zeros((n_rows, of.NUMBERS), np.int64), np.zeros((n_rows, of.ROW))
     tail: list[Array] = []

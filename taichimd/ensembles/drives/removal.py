@@ -21,14 +21,8 @@ def without_momentum(
 ) -> tuple[Array, float]:
     """Velocities (n, 3), and how much kinetic energy the change adds, eV.
 
-    Args:
-        atoms: of the group.
-        masses: (n,) amu.
-        positions: (n, 3) Å.
-        velocities: (n, 3), internal.
-        linear: whether the velocity of the centre of mass is taken away.
-        angular: whether the rotation about the centre of mass is.
-        still: (n,) or (n, 3) where atoms are held, and keep a velocity of 0; None: nowhere.
+    `linear`: the velocity of the centre of mass of the group is taken away; `angular`: the rotation about it.
+    Held atoms (`still`) keep a velocity of 0.
     """
     m, v = masses[atoms, None], velocities[atoms]
     total = fsum(m[:, 0].tolist())

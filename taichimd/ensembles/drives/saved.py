@@ -41,11 +41,7 @@ def _keeps(drives: DriveRows, row: int) -> bool:
 
 
 def set_state(drives: DriveRows, number: int, state: Sequence[dict[str, Any]]) -> None:
-    """Continue from what `state_of` returned.
-
-    Raises:
-        SettingsError: it is of other groups or drives.
-    """
+    """Continue from what `state_of` returned for the same groups and drives."""
     ours = [own.drive.record() for own in drives.own[number]]
     theirs = [drive_of_record(one).record() for one in state]
     if ours != theirs:

@@ -7,13 +7,7 @@ from taichimd.ensembles.drives.given import GroupDrive
 
 
 def shown(drive: GroupDrive, found: Mapping[str, Any], time: float) -> dict[str, Any]:
-    """What a user sees of the results of a drive (`Drives.found`), by name.
-
-    Args:
-        drive: the drive.
-        found: its results.
-        time: from which drives count, internal.
-    """
+    """What a user sees of the results of a drive (`Drives.found`), by name; `time`: internal."""
     names = {*drive.what.columns(), "work"}
     if "place" in names:
         found = {**found, "place": (found["point"] + found["velocity"] * time).tolist()}
@@ -21,12 +15,7 @@ def shown(drive: GroupDrive, found: Mapping[str, Any], time: float) -> dict[str,
 
 
 def of_table(drives: Sequence[GroupDrive], found: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
-    """What tables have of drives, by names of columns.
-
-    Args:
-        drives: of a system.
-        found: what is shown of each, by its name.
-    """
+    """What tables have of drives, by names of columns."""
     columns: dict[str, float] = {}
     for drive in drives:
         for quantity, names in drive.columns().items():

@@ -114,10 +114,7 @@ class GroupBaths:
         )  # fmt: skip
 
     def join(self, bath: Array, ledger: NDArray[np.int64], system: Any, firsts: Any) -> None:
-        """Put arrays of the motion of the cell, of all systems, at the end of both arrays.
-
-        `system` and `firsts` are those of `BathArrays`, or None.
-        """
+        """Put arrays of the motion of the cell, of all systems, at the end of both arrays."""
         before, ledger_before = self._read_all()
         self._ends = len(bath), len(ledger)
         self.bath = ti.ndarray(ti.f64, len(before) + len(bath))
@@ -229,10 +226,7 @@ class GroupBaths:
         return found
 
     def take_failures(self) -> dict[int, tuple[int, str]]:
-        """Systems with a sink that has failed: the step, and what was too little for it.
-
-        They are told once.
-        """
+        """Systems with a sink that has failed: the step, and what was too little for it; told once."""
         values, ledger = self._read()
         found: dict[int, tuple[int, str]] = {}
         for system, own in enumerate(self._baths):
@@ -266,11 +260,7 @@ class GroupBaths:
         return found
 
     def set_state(self, number: int, state: Sequence[dict[str, Any]]) -> None:
-        """Continue from what `state` returned.
-
-        Raises:
-            SettingsError: it is of other groups or baths.
-        """
+        """Continue from what `state` returned for the same groups and baths."""
         ours = [bath.record() for bath in self._baths[number]]
         theirs = [of_record(one).record() for one in state]
         if ours != theirs:

@@ -24,14 +24,7 @@ from taichimd.system.state import Atoms
 def beside_cell(
     groups: EnsembleFunctions, cell: EnsembleFunctions, real: Any, coupling: Any
 ) -> EnsembleFunctions:
-    """Device functions of both.
-
-    Args:
-        groups: of baths of groups.
-        cell: of the motion of the cell (`of_rows`).
-        real: ti.f64 or ti.f32, of the atoms.
-        coupling: `Coupling` of both.
-    """
+    """Device functions of baths of groups and of the motion of the cell (`of_rows`)."""
     rescales, period = coupling.tensor_of_group > 0, coupling.period
 
     @ti.func

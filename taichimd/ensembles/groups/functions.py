@@ -52,13 +52,7 @@ ROWS_OF_A_WARP = 4
 
 
 def group_functions(coupling: Any, real: Any, by_slot: bool) -> EnsembleFunctions:
-    """Device functions of the baths of all groups.
-
-    Args:
-        coupling: `Coupling`, with baths of groups.
-        real: ti.f64 or ti.f32, of the atoms; what acts on a group is float64.
-        by_slot: whether neighbouring threads have neighbouring atoms (CUDA).
-    """
+    """Device functions of the baths of all groups; what acts on a group is float64."""
     kinds, sums, corrects = coupling.acting, coupling.sums_of_group, coupling.corrects
     has_sources, rows, parts = coupling.has_sources, coupling.rows, coupling.tensor_of_group
     component = component_function(parts)

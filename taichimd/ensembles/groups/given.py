@@ -63,11 +63,7 @@ class GroupBath:
 
 
 def of_record(record: Mapping[str, Any]) -> GroupBath:
-    """The bath of a `GroupBath.record`.
-
-    Raises:
-        SettingsError: a kind that this version does not know.
-    """
+    """The bath of a `GroupBath.record`; a SettingsError for an unknown kind."""
     kinds: dict[str, Any] = {SOURCE: Source, **THERMOSTATS}
     if record["kind"] not in kinds:
         raise SettingsError(f"the bath {record['name']} is of an unknown kind {record['kind']!r}")
@@ -82,17 +78,10 @@ def group_baths(
     groups: Groups,
     fixed: NDArray[np.bool_] | None = None,
 ) -> tuple[list[GroupBath | GroupDrive], list[str]]:
-    """The baths of groups of a system, its drives, and remarks.
+    """The baths of groups of a system, its drives, and remarks; also of `GroupBath`s of a checkpoint.
 
-    Args:
-        acting: thermostats, sources and drives, each with its group; or `GroupBath`s and `GroupDrive`s of a
-            checkpoint.
-        groups: of the system.
-        fixed: (n,) which atoms are fixed; they have no bath.
-
-    Raises:
-        SettingsError: what is no bath of a group, an unknown or empty group, an atom in two baths, a
-            rescaling of one atom.
+    SettingsError: what is no bath of a group, an unknown or empty group, an atom in two baths, a rescaling of
+    one atom.
     """
     found: list[GroupBath] = []
     bath_of = np.full(groups.n_atoms, -1)

@@ -96,10 +96,7 @@ class LedgerFunctions:
 
 
 def sum_functions(by_slot: bool) -> LedgerFunctions:
-    """Device functions that add and collect.
-
-    `by_slot`: neighbouring threads have neighbouring atoms (CUDA).
-    """
+    """Device functions that add and collect; `by_slot`: neighbouring threads have neighbouring atoms."""
     in_warps = by_slot and WARPS
     used = WARP_SLOTS if in_warps else SLOTS
 

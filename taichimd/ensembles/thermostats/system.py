@@ -33,11 +33,7 @@ def guarded(own: Any) -> Any:
 def atom_functions(kind: Any, count: Any, given: int, real: Any) -> dict[str, Any]:
     """What `EnsembleFunctions` has of a thermostat that acts on each atom alone.
 
-    Args:
-        kind: the class of the ensemble.
-        count: adds to a sum of the ledger.
-        given: the sum of the energies that the bath has received.
-        real: ti.f64 or ti.f32, of the atoms.
+    `count` adds to a sum of the ledger; `given`: the sum of the energies that the bath has received.
     """
 
     @ti.func
@@ -53,11 +49,7 @@ def atom_functions(kind: Any, count: Any, given: int, real: Any) -> dict[str, An
 def system_functions(kind: Any, real: Any, by_slot: bool, coupling: Any) -> EnsembleFunctions:
     """Device functions of an ensemble; those that it does not need are never called.
 
-    Args:
-        kind: its class.
-        real: ti.f64 or ti.f32, of the atoms.
-        by_slot: whether neighbouring threads have neighbouring atoms (CUDA).
-        coupling: `Coupling`; with a driving force, the centre of mass is brought to rest.
+    With a driving force the centre of mass is brought to rest.
     """
     driven = coupling.driven
     sums = batch_sum_functions() if coupling.batch else sum_functions(by_slot)

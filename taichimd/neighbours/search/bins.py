@@ -70,11 +70,7 @@ def cells_away(index, bins):
 
 @cache
 def bin_functions(how: Search) -> BinFunctions:
-    """The functions of a search.
-
-    Args:
-        how: it is compiled.
-    """
+    """The functions of a search."""
     search = how.real
     ivec = ti.types.vector(3, ti.i32)
     bits = ti.i32 if search == ti.f32 else ti.i64
@@ -118,10 +114,7 @@ def bin_functions(how: Search) -> BinFunctions:
 
     @ti.func
     def fold(at, n, x, turn, folded: ti.template()):
-        """Store a folded position.
-
-        The last bit of z says whether the atom has left the cell: most have not.
-        """
+        """Store a folded position; the last bit of z says whether the atom has left the cell."""
         z = ti.bit_cast(ti.cast(x[2], search), bits) & ~1
         if turn[0] != 0 or turn[1] != 0 or turn[2] != 0:
             z |= 1
@@ -149,10 +142,7 @@ def bin_functions(how: Search) -> BinFunctions:
 
     @ti.func
     def image_code(image, most_image, ground: ti.template()):
-        """Linear code of an image, 0 for none; lists hold it modulo 2^shift_bits.
-
-        In a batch each system has codes of its own, which stand in the same order.
-        """
+        """Linear code of an image of a system, 0 for none, in order; lists hold it modulo 2^shift_bits."""
         code = (image[0] * (2 * most_image[1] + 1) + image[1]) * (2 * most_image[2] + 1) + image[2]
         if ti.static(how.batch):
             code += ti.select(code > 0, ground.first_code, ti.select(code < 0, -ground.first_code, 0))

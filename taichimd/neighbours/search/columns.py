@@ -39,10 +39,7 @@ def row_function(
 
     @ti.func
     def stretch(place, last, low_z, high_z, row: ti.template()):
-        """Where a piece of a column begins and ends among the sorted atoms, and how many cells away it is.
-
-        Bins that follow each other along z are one stretch.
-        """
+        """Bounds of a piece of a column among the sorted atoms, and its cells away; bins along z join."""
         counts, periodic, starts = ti.static((row.bins, row.periodic, row.sort.starts))
         sx, sy, sz = cells_away(place[0], counts[0]), cells_away(place[1], counts[1]), place[2]
         base, end = 0, 0

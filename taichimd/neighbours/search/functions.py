@@ -29,12 +29,7 @@ class SearchFunctions:
 
 @cache
 def search_functions(how: Search, layout: int) -> SearchFunctions:
-    """The functions of a search.
-
-    Args:
-        how: it is compiled.
-        layout: of rows.
-    """
+    """The functions of a search."""
     bins = bin_functions(how)
     threads, chunked = CHUNK if how.together else 1, layout == CHUNKED
     if how.together:
@@ -51,10 +46,7 @@ def search_functions(how: Search, layout: int) -> SearchFunctions:
     def fill_rows(
         n, end, rows: ti.template(), control: ti.template(), ident: ti.template(), sort: ti.template()
     ):
-        """Neighbours of every atom within the radius, in the order of the bins.
-
-        Entries beyond the width are counted, but not stored: so the host knows the need.
-        """
+        """Neighbours of every atom within the radius, in order; entries beyond the width are only counted."""
         search_all(n, end, rows, control, ident, sort)
         if n > 0:
             image_fits = True

@@ -15,13 +15,7 @@ from taichimd.neighbours.sorted_atoms import Search
 
 
 def inner_search(bins: BinFunctions, near_in_word: DeviceFunction, how: Search) -> DeviceFunction:
-    """Device function that holds its own loop; before it, LEFT is 0.
-
-    Args:
-        bins: functions of bins and images.
-        near_in_word: see `words`.
-        how: the search is compiled.
-    """
+    """Device function that holds its own loop; before it, LEFT is 0."""
     real, some_rows = how.real, how.some_rows
 
     @ti.func

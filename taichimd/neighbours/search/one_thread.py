@@ -12,13 +12,7 @@ from taichimd.neighbours.sorted_atoms import Search
 
 
 def word_visit(bins: BinFunctions, how: Search, layout: int) -> DeviceFunction:
-    """Device function `visit` (see `columns.row_function`) of any layout of rows.
-
-    Args:
-        bins: functions of bins and images.
-        how: the search is compiled.
-        layout: of rows.
-    """
+    """Device function `visit` (see `columns.row_function`) of any layout of rows."""
     near_in_word = word_function(bins, how.real)
 
     @ti.func
@@ -42,13 +36,7 @@ def word_visit(bins: BinFunctions, how: Search, layout: int) -> DeviceFunction:
 
 
 def one_thread_search(bins: BinFunctions, how: Search, layout: int) -> DeviceFunction:
-    """Device function that fills all rows, in a loop of its own.
-
-    Args:
-        bins: functions of bins and images.
-        how: the search is compiled.
-        layout: of rows.
-    """
+    """Device function that fills all rows, in a loop of its own."""
     visit = run_function(bins, how) if layout == ATOM_MAJOR else word_visit(bins, how, layout)
     search_row = row_function(bins, how, visit, by_warps=False, trimmed=layout == ATOM_MAJOR)
 

@@ -17,12 +17,7 @@ RUN = PAD
 
 
 def run_function(bins: BinFunctions, how: Search) -> DeviceFunction:
-    """Device function `visit` (see `columns.row_function`) of rows that lie one after the other.
-
-    Args:
-        bins: functions of bins and images.
-        how: the search is compiled.
-    """
+    """Device function `visit` (see `columns.row_function`) of rows that lie one after the other."""
 
     @ti.func
     def look_closer(base, number, here, closest2, r2, row: ti.template()):  # type: ignore[valid-type]

@@ -13,20 +13,11 @@ from taichimd.neighbours.sorted_atoms import Search
 
 
 def shared_search(bins: BinFunctions, how: Search, layout: int) -> DeviceFunction:
-    """Device function that fills all rows, in a loop of its own.
-
-    Args:
-        bins: functions of bins and images.
-        how: the search is compiled.
-        layout: of rows, in chunks.
-    """
+    """Device function that fills all rows, in chunks, in a loop of its own."""
 
     @ti.func
     def visit(base, end, offset, cells, code, found, written, limit2, x, row: ti.template()):
-        """Put what is near of a stretch of atoms into a row.
-
-        All 32 threads of a warp call it, with nothing to do for some.
-        """
+        """Put what is near of a stretch into a row; all 32 threads of a warp call it."""
         own = row.i if cells[0] == 0 and cells[1] == 0 and cells[2] == 0 else -1
         low = code & ((1 << row.shift_bits) - 1)
         j = base + row.thread % CHUNK

@@ -15,20 +15,12 @@ from taichimd.neighbours.sorted_atoms import Search
 
 
 def staged_search(bins: BinFunctions, how: Search) -> DeviceFunction:
-    """Device function that fills all rows, in two loops of its own; before it, LEFT is 0.
-
-    Args:
-        bins: functions of bins and images.
-        how: the search is compiled.
-    """
+    """Device function that fills all rows, in two loops of its own; before it, LEFT is 0."""
     near_in_word = word_function(bins, how.real)
 
     @ti.func
     def visit(base, end, offset, cells, code, found, written, limit2, x, row: ti.template()):
-        """Stage what is near of a stretch of atoms; how many entries are found, and sent.
-
-        All 32 threads of a warp call it.
-        """
+        """Stage what is near of a stretch; entries found, and sent. All 32 threads of a warp call it."""
         here = cells[0] == 0 and cells[1] == 0 and cells[2] == 0
         while is_left(base < end, True):
             hits, odd = 0, 0

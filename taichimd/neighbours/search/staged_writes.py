@@ -43,10 +43,7 @@ def put(box: ti.template(), s, entry):
 
 @ti.func
 def send(box: ti.template(), found, written, least, n, width, entries: ti.template(), layout: ti.template()):
-    """Write what threads have found in chunks of at least so many entries; how many are written then.
-
-    All 32 of a warp call it.
-    """
+    """Write chunks of at least so many found entries; how many are written. All 32 of a warp call it."""
     lane = box.thread % WARP
     done = written
     sync()

@@ -10,12 +10,7 @@ from taichimd.neighbours.sorted_atoms import UNROLL
 
 
 def word_function(bins: BinFunctions, real: Any) -> DeviceFunction:
-    """Device function `near_in_word`: mask of a word's atoms that are near an atom.
-
-    Args:
-        bins: functions of bins and images.
-        real: ti.f64 or ti.f32, of the positions that are compared.
-    """
+    """Device function `near_in_word`: mask of a word's atoms that are near an atom."""
 
     @ti.func
     def compare_word(base, end, n, offset, limit2, folded: ti.template()):
