@@ -49,7 +49,8 @@ def plot_run(table: Path, picture: Path, report: Mapping[str, Any]) -> None:
     title += f", {report['potential'].get('name', '')}, {report['settings'].get('ensemble', '')}"
     marks = marks_of(report.get("segments", []))
     plot_thermo(table, picture, report["n_atoms"], title, report.get("conserved_from_step", 0), marks)
-    columns, rates = read_thermo(table), rates_of_record(report["settings"])
+    rates = rates_of_record(report["settings"])
+    columns = read_thermo(table) if rates else {}
     if rates and is_deformed(columns) and len(columns["step"]):
         plot_stress_strain(columns, rates, picture.with_name(f"{STRESS_STRAIN}{picture.suffix}"), title)
 
