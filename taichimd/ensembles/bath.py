@@ -305,9 +305,8 @@ class Baths:
             )
         if not ensemble.goes_on_from(state):
             raise SettingsError(
-                f"a {ensemble.name} bath with {ensemble.identity[1:]} cannot continue from the "
-                f"state of one with {state['identity'][1:]}: use the settings of the state, or start without "
-                "the state"
+                f"a {ensemble.name} bath with {ensemble.identity[1:]} cannot continue from the state of one "
+                f"with {state['identity'][1:]}: use the settings of the state, or start without the state"
             )
         if coupling.local:
             ledger = self._ledger(number)

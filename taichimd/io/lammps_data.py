@@ -76,8 +76,7 @@ def read_lammps_data(
     if units is None and stated is None:
         notes.append(
             f"{path.name} does not state its LAMMPS units; metal was assumed (Å, Å/ps): give --input-units "
-            "if "
-            "the file has others"
+            "if the file has others"
         )
     count = int(header.get("atoms", [0])[0])
     atoms = sections.get("Atoms")
@@ -228,8 +227,7 @@ def _atoms(
         if len(words) not in (columns, columns + 3):
             raise StructureError(
                 f"{here}: {len(words)} columns; expected {columns} of the atom style {style}, or "
-                f"{columns + 3} with "
-                "image flags"
+                f"{columns + 3} with image flags"
             )
         if words[kind] not in elements:
             raise StructureError(

@@ -34,8 +34,7 @@ class Tuples(Bundle):
         "term",
         "2 pairs + 1 or 2 triplets, or 6 pairs",
         "of each member u'/r, eV/angstrom^2; of each triplet its energy, eV, or dE/dZ, then all energies; or "
-        "of members of passes three "
-        "numbers (`group.VALUES`), each number of all members after the other",
+        "of members of passes three numbers (`group.VALUES`), each number of all members after the other",
     )
     slopes: Any = ArrayField(
         "term_vec", "2 triplets",

@@ -94,9 +94,8 @@ def _fit(trajectory: Trajectory) -> tuple[float, float] | None:
     first, last = (round(time / interval) for time in fit)
     if not 0 <= first < last <= lags:
         raise AnalysisError(
-            f"fit from {fit[0]:g} to {fit[1]:g} ps: expected two times in rising order within the window "
-            f"of {window:g} ps, a frame ({interval:g} ps) or more apart; choose others, or another "
-            "window"
+            f"fit from {fit[0]:g} to {fit[1]:g} ps: expected two times in rising order within the window of "
+            f"{window:g} ps, a frame ({interval:g} ps) or more apart; choose others, or another window"
         )
     return fit
 

@@ -252,11 +252,10 @@ def conductivity_part(name: str, folder: Path, report: Mapping[str, Any]) -> Par
     }[method]
     current = f", with the heat current of many-body potentials{cite(keys)}" if keys else ""
     part.method = (
-        f"The {what} {f'in a system of {at}' if across else f'of {at}'} was computed with "
-        f"{program_of(part)} by the {method} method"
-        f"{current}. {of_potential} {_runs_were(report['runs'])} equilibrated for {equilibrated} with "
-        f"Langevin dynamics{cite(['leimkuhler2013'])} and sampled for {sampled} {how}, with velocity "
-        f"Verlet{cite(['swope1982'])} and a time step of {settings['timestep']:g} fs. "
+        f"The {what} {f'in a system of {at}' if across else f'of {at}'} was computed with {program_of(part)} "
+        f"by the {method} method{current}. {of_potential} {_runs_were(report['runs'])} equilibrated for "
+        f"{equilibrated} with Langevin dynamics{cite(['leimkuhler2013'])} and sampled for {sampled} {how}, "
+        f"with velocity Verlet{cite(['swope1982'])} and a time step of {settings['timestep']:g} fs. "
         f"{_error_sentence(kappa, str(report.get('error_is', 'standard error')))}"
     )
     return part

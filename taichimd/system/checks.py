@@ -43,9 +43,8 @@ def check_occupancies(atoms: Atoms, where: str) -> None:
         )
         if not whole:
             raise StructureError(
-                f"{where}: site {site} is occupied by {_shares(kinds)}; expected one atom on each site: "
-                "make an "
-                "ordered (super)cell first, and delete atoms.info['occupancy']"
+                f"{where}: site {site} is occupied by {_shares(kinds)}; expected one atom on each site: make "
+                "an ordered (super)cell first, and delete atoms.info['occupancy']"
             )
     for name in ("occupancy", "occupancies"):
         values = atoms.arrays.get(name)
@@ -56,8 +55,7 @@ def check_occupancies(atoms: Atoms, where: str) -> None:
         if wrong.size:
             raise StructureError(
                 f"{where}: atom {wrong[0]} ({atoms.symbols[wrong[0]]}) has the occupancy "
-                f"{values[wrong[0]]:g}; "
-                f"expected one atom on each site, or no column {name}"
+                f"{values[wrong[0]]:g}; expected one atom on each site, or no column {name}"
             )
 
 

@@ -319,9 +319,8 @@ class KappaSettings(Settings):
             )
         if self.plateau is not None and not 0 <= self.plateau[0] < self.plateau[1] <= self.window_fs:
             raise mistake(
-                f"plateau = {self.plateau[0]:g} to {self.plateau[1]:g} fs: expected two times in "
-                "rising order "
-                f"within the window of {self.window_fs:g} fs"
+                f"plateau = {self.plateau[0]:g} to {self.plateau[1]:g} fs: expected two times in rising "
+                f"order within the window of {self.window_fs:g} fs"
             )
 
     @property

@@ -143,9 +143,8 @@ class Wall(Drive):
         if not r.min() > 0.0:
             worst, behind = int(start.atoms[np.argmin(r)]), int(np.count_nonzero(r <= 0))
             raise SettingsError(
-                f"{called} ({self.room}) starts with {counted(behind, 'atom')} behind it, "
-                f"such as atom {worst} {-r.min():.3g} Å behind; move the wall or the atoms, or give on=... "
-                "without them"
+                f"{called} ({self.room}) starts with {counted(behind, 'atom')} behind it, such as atom "
+                f"{worst} {-r.min():.3g} Å behind; move the wall or the atoms, or give on=... without them"
             )
 
     def rows(self, start: Start) -> list[Row]:
