@@ -184,12 +184,7 @@ def energy_drift(time_ps: Array, total: Array, n_atoms: int) -> dict[str, Any] |
     found = slope_of(time_ps, (total - total[0]) / n_atoms * 1e6)
     if found is None:
         return {"slope": None, "error": None, "fluctuation": None, "note": "no slope: fewer than three rows"}
-    return {
-        "slope": found.value,
-        "error": found.error,
-        "fluctuation": found.scatter,
-        "note": found.note,
-    }
+    return {"slope": found.value, "error": found.error, "fluctuation": found.scatter, "note": found.note}
 
 
 def drift_text(drift: Mapping[str, Any] | None) -> str:

@@ -119,11 +119,7 @@ def print_table(console: Console, all_of: RunSet, rows: Sequence[Row]) -> None:
     for row in rows[:_SHOWN]:
         numbers = [
             _shown(row, key, digits)
-            for key, digits in (
-                ("mean_temperature_K", ".1f"),
-                ("mean_pressure_GPa", ".3g"),
-                (_DRIFT, ""),
-            )
+            for key, digits in (("mean_temperature_K", ".1f"), ("mean_pressure_GPa", ".3g"), (_DRIFT, ""))
         ]
         table.add_row(
             row["run"], f"{row['n_atoms']:,}", f"{row['steps']:,}", *numbers, row["exit_reason"].split(":")[0]

@@ -71,10 +71,7 @@ def result_html(result: Any) -> Html:
     ]
     if result.stepping_seconds > 0.0:
         rows.append(("speed", f"{steps / result.stepping_seconds:,.0f} steps/s"))
-    rows += [
-        ("sampling", f"{result.sampling_seconds:.3g} s"),
-        ("output", f"{result.output_seconds:.3g} s"),
-    ]
+    rows += [("sampling", f"{result.sampling_seconds:.3g} s"), ("output", f"{result.output_seconds:.3g} s")]
     return joined([element("b", f"Run of {steps:,} steps"), facts(rows)])
 
 

@@ -167,10 +167,7 @@ def of_output(report: Mapping[str, Any]) -> list[str]:
     if share < _LARGE_SHARE:
         return []
     fewer = "--n-frames 50 writes fewer frames, --frames none writes no frames"
-    cures = {
-        "extxyz": f"--frames netcdf writes faster, {fewer}",
-        "none": "--n-rows 200 writes fewer rows",
-    }
+    cures = {"extxyz": f"--frames netcdf writes faster, {fewer}", "none": "--n-rows 200 writes fewer rows"}
     cure = cures.get(report["settings"]["frames"], fewer)
     return [f"output took {share:.0%} of the time of the run ({output:.1f} s): {cure}"]
 

@@ -28,10 +28,7 @@ def profile_of(before: dict[str, float], result: RunResult, wall: float) -> dict
     steps = result.last_step - result.first_step
     speed = steps / result.stepping_seconds if result.stepping_seconds > 0 else None
     end = wall - sum(within.values())
-    return {
-        "seconds": {**before, **within, "end": end},
-        "steps_per_second": speed,
-    }
+    return {"seconds": {**before, **within, "end": end}, "steps_per_second": speed}
 
 
 def profile_rows(report: dict[str, Any]) -> list[tuple[str, str]]:

@@ -53,10 +53,7 @@ class ProgressObserver(Observer):
     totals_only = True
 
     def __init__(
-        self,
-        console: Console | None = None,
-        first_step: int | None = None,
-        last_step: int | None = None,
+        self, console: Console | None = None, first_step: int | None = None, last_step: int | None = None
     ) -> None:
         self._console = Console() if console is None else console
         self._first, self._last = first_step, last_step

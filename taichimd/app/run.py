@@ -20,12 +20,7 @@ from taichimd.app.loop import RunResult, Watched
 from taichimd.app.notes import after_run
 from taichimd.app.observer import Observer
 from taichimd.app.output_folder import OutputFolder
-from taichimd.app.outputs import (
-    RunFiles,
-    ThermoTable,
-    TrajectoryFile,
-    dropped_from,
-)
+from taichimd.app.outputs import RunFiles, ThermoTable, TrajectoryFile, dropped_from
 from taichimd.app.profile import profile_of
 from taichimd.app.restart import counted_from, first_energy, ramp_of
 from taichimd.app.saving import state_of

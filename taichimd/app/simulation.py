@@ -170,12 +170,7 @@ class Simulation(SavedSystem):
         return ExchangingSystems(self.engine, [self], [self._exchanges], how, [saved])
 
     def observe(
-        self,
-        kinds: str,
-        steps: int,
-        every: int = 10,
-        bond_rule: "BondRule | None" = None,
-        **options: Any,
+        self, kinds: str, steps: int, every: int = 10, bond_rule: "BondRule | None" = None, **options: Any
     ) -> "Observations":
         """What `--observe` measures, as a sampler of the next run, `run(steps, samplers=[it])`.
 

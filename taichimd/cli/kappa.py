@@ -7,15 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from taichimd.cli.given import look_for
-from taichimd.cli.options import (
-    AtomStyle,
-    InputUnits,
-    Output,
-    PlotFormat,
-    Potential,
-    Quiet,
-    with_options,
-)
+from taichimd.cli.options import AtomStyle, InputUnits, Output, PlotFormat, Potential, Quiet, with_options
 from taichimd.settings.declared import settings_of
 from taichimd.transport.settings import KappaSettings
 

@@ -14,9 +14,7 @@ def sweep(
     set_: Annotated[
         list[str] | None,
         typer.Option(
-            "--set",
-            help="Values of a setting; several --set make all combinations.",
-            metavar="<key=a,b>",
+            "--set", help="Values of a setting; several --set make all combinations.", metavar="<key=a,b>"
         ),
     ] = None,
     seeds: Annotated[
@@ -39,8 +37,7 @@ def sweep(
         ),
     ] = None,
     processes: Annotated[
-        int,
-        typer.Option(help="Processes on this machine.", parser=positive, min=1, metavar="<int>"),
+        int, typer.Option(help="Processes on this machine.", parser=positive, min=1, metavar="<int>")
     ] = 1,
     part: Annotated[
         str | None,

@@ -24,13 +24,7 @@ from taichimd.neighbours.packed import opposite, squared, to_neighbour
 from taichimd.neighbours.pages import read
 from taichimd.neighbours.rows import body_layout, row_layout
 from taichimd.neighbours.scan import scan, scan_ends
-from taichimd.neighbours.tuple_arrays import (
-    entry_at,
-    pairs_end,
-    triplet_at,
-    triplets_begin,
-    triplets_end,
-)
+from taichimd.neighbours.tuple_arrays import entry_at, pairs_end, triplet_at, triplets_begin, triplets_end
 
 
 def tuple_lists_function(group: TermGroup, real: Any, term: Any, backend: str) -> Any:

@@ -15,10 +15,7 @@ from functools import cache
 from typing import Any
 
 from taichimd.core.runtime import DeviceFunction, computed_in, ti
-from taichimd.enumerate.access import (
-    access,
-    slope_vector,
-)
+from taichimd.enumerate.access import access, slope_vector
 from taichimd.enumerate.live import BITS, following, marked
 from taichimd.enumerate.reproducible_sum import ALL, FORCE, pair_sums
 from taichimd.enumerate.terms import Terms

@@ -42,8 +42,7 @@ def consecutive_mean(samples: Array) -> Mean:
     g = 1.0 if still else _inefficiency(deviation)
     if n / g < MIN_INDEPENDENT:
         return _without_error(
-            plain,
-            f"no error: the record holds {n / g:.1f} independent samples, fewer than {MIN_INDEPENDENT}",
+            plain, f"no error: the record holds {n / g:.1f} independent samples, fewer than {MIN_INDEPENDENT}"
         )
     error = widening(n / g) * samples.std(axis=0) * np.sqrt(g / (n - g))
     error = np.where(error <= 4 * np.finfo(float).eps * np.abs(plain.value), 0.0, error)

@@ -82,11 +82,7 @@ def positive(**values: float) -> None:
 
 
 def integrate(
-    runs: list[Array],
-    dt: float,
-    window: float,
-    factor: float,
-    plateau: tuple[float, float],
+    runs: list[Array], dt: float, window: float, factor: float, plateau: tuple[float, float]
 ) -> GreenKubo:
     """Factor times the time integral of the autocorrelation of each channel of runs (steps, channels).
 

@@ -84,11 +84,7 @@ def _squares(x: Array, lags: int) -> Array:
 
 
 def diffusion_from_msd(
-    positions: Any,
-    dt: float,
-    window: float,
-    fit: tuple[float, float] | None = None,
-    blocks: int = 5,
+    positions: Any, dt: float, window: float, fit: tuple[float, float] | None = None, blocks: int = 5
 ) -> Diffusion:
     """D along x, y, z as half the slope of the mean square displacement (Einstein 1905), by a linear fit.
 

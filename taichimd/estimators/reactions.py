@@ -51,10 +51,7 @@ class Event:
         """The reaction as SMILES (`estimators.smiles`), in the order of the formulas: A.B>>C."""
         sides = (
             ".".join(smiles(symbols, *one) for one in zip(atoms, bonds, strict=True))
-            for atoms, bonds in (
-                (self.reactants, self.reactant_bonds),
-                (self.products, self.product_bonds),
-            )
+            for atoms, bonds in ((self.reactants, self.reactant_bonds), (self.products, self.product_bonds))
         )
         return ">>".join(sides)
 
@@ -208,11 +205,7 @@ class _Tracker:
             died = self._times[-1 if last.died is None else last.died]
             found.append(
                 Molecule(
-                    life.atoms,
-                    self._formula(life.atoms),
-                    self._times[life.born],
-                    died,
-                    last.died is not None,
+                    life.atoms, self._formula(life.atoms), self._times[life.born], died, last.died is not None
                 )
             )
         return found

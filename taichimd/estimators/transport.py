@@ -21,12 +21,7 @@ from taichimd.estimators.without_window import WithoutWindow, stacie_integral
 
 
 def green_kubo_conductivity(
-    current: Any,
-    dt: float,
-    volume: float,
-    temperature: float,
-    window: float,
-    plateau: tuple[float, float],
+    current: Any, dt: float, volume: float, temperature: float, window: float, plateau: tuple[float, float]
 ) -> GreenKubo:
     """Thermal conductivity kappa_aa = 1/(k_B T^2 V) times the integral of <J_a(0) J_a(t)>, in W/(m K).
 
@@ -93,12 +88,7 @@ class Driven:
 
 
 def hnemd_conductivity(
-    current: Any,
-    dt: float,
-    volume: float,
-    temperature: float,
-    driving_force: Any,
-    skip: float = 0.0,
+    current: Any, dt: float, volume: float, temperature: float, driving_force: Any, skip: float = 0.0
 ) -> Driven:
     """Thermal conductivity from the mean heat current under a driving force: J_a / (T V) = kappa_ab F_b.
 
@@ -170,12 +160,7 @@ def _over_time(series: Array) -> Mean:
 
 
 def green_kubo_viscosity(
-    stress: Any,
-    dt: float,
-    volume: float,
-    temperature: float,
-    window: float,
-    plateau: tuple[float, float],
+    stress: Any, dt: float, volume: float, temperature: float, window: float, plateau: tuple[float, float]
 ) -> GreenKubo:
     """Shear viscosity eta = V/(k_B T) times the integral of <s_ab(0) s_ab(t)>, ab = xy, xz, yz, in Pa s.
 

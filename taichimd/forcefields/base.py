@@ -375,10 +375,7 @@ def fingerprint_of(terms: Sequence["Term"], species: Sequence[str]) -> str:
     It covers the bound parameters with all bits, how pair terms end, and the code of every function that is
     reached. Values that shifting makes are not in it: a device may round their last digit otherwise.
     """
-    computed = {
-        "species": list(species),
-        "terms": _sorted(term.computed(species) for term in terms),
-    }
+    computed = {"species": list(species), "terms": _sorted(term.computed(species) for term in terms)}
     return MARK + hashlib.sha256(json.dumps(computed, sort_keys=True).encode()).hexdigest()
 
 

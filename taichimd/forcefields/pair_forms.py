@@ -102,13 +102,7 @@ def tabulated(r, p):
     return u, du
 
 
-FORMS = {
-    "buckingham": buckingham,
-    "born": born_mayer,
-    "morse": morse,
-    "zbl": screened,
-    "table": tabulated,
-}
+FORMS = {"buckingham": buckingham, "born": born_mayer, "morse": morse, "zbl": screened, "table": tabulated}
 """By the names that `.pair` files have for them."""
 
 

@@ -56,12 +56,7 @@ def plot_run(table: Path, picture: Path, report: Mapping[str, Any]) -> None:
 
 
 def plot_thermo(
-    table: Path,
-    picture: Path,
-    n_atoms: int,
-    title: str,
-    counted_from: int = 0,
-    marks: Sequence[Mark] = (),
+    table: Path, picture: Path, n_atoms: int, title: str, counted_from: int = 0, marks: Sequence[Mark] = ()
 ) -> None:
     """Draw thermo.csv, energies per atom; `marks`: where vertical lines are, with their names.
 

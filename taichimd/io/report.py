@@ -53,10 +53,7 @@ def volumes(rows: Mapping[str, Array]) -> dict[str, float]:
     """The first and last volume of the rows of a thermo table; empty without a volume."""
     if not np.isfinite(rows["volume_A3"]).all():
         return {}
-    return {
-        "first_volume_A3": float(rows["volume_A3"][0]),
-        "last_volume_A3": float(rows["volume_A3"][-1]),
-    }
+    return {"first_volume_A3": float(rows["volume_A3"][0]), "last_volume_A3": float(rows["volume_A3"][-1])}
 
 
 _OF_SEGMENT = (

@@ -31,11 +31,7 @@ _WITH_VELOCITIES = (".xyz", ".extxyz")
 
 
 def read_structure(
-    path: str | Path,
-    frame: int | None = None,
-    *,
-    units: str | None = None,
-    atom_style: str | None = None,
+    path: str | Path, frame: int | None = None, *, units: str | None = None, atom_style: str | None = None
 ) -> Atoms:
     """Atoms of a structure file; of a trajectory the last frame, of a run its checkpoint.
 
@@ -67,11 +63,7 @@ def read_structure(
 
 
 def read_noted(
-    path: str | Path,
-    frame: int | None = None,
-    *,
-    units: str | None = None,
-    atom_style: str | None = None,
+    path: str | Path, frame: int | None = None, *, units: str | None = None, atom_style: str | None = None
 ) -> tuple[Atoms, list[str]]:
     """As `read_structure`, with what it would warn of."""
     path = _in_folder(Path(path), frame)

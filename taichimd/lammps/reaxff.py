@@ -13,13 +13,7 @@ from ase import Atoms, units
 
 from taichimd.core.arrays import Array
 from taichimd.core.units import KCAL_PER_MOL
-from taichimd.lammps.reference import (
-    Box,
-    lammps_box,
-    running,
-    setup_commands,
-    unique_elements,
-)
+from taichimd.lammps.reference import Box, lammps_box, running, setup_commands, unique_elements
 
 COLUMNS = {
     "bond": "eb", "over and undercoordination": "ea", "lone pair": "elp", "angle": "ev", "penalty": "epen",

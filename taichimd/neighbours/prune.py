@@ -28,16 +28,7 @@ from taichimd.neighbours.limits import LARGEST, LARGEST_PAIR, PAIRS, SMALLEST_PA
 from taichimd.neighbours.packed import opposite, packed, squared, to_neighbour
 from taichimd.neighbours.pages import read as read_entry
 from taichimd.neighbours.pages import write
-from taichimd.neighbours.rows import (
-    ATOM_MAJOR,
-    CHUNK,
-    CHUNKED,
-    body_layout,
-    claim,
-    is_left,
-    row_layout,
-    slot,
-)
+from taichimd.neighbours.rows import ATOM_MAJOR, CHUNK, CHUNKED, body_layout, claim, is_left, row_layout, slot
 from taichimd.neighbours.tuple_arrays import pair_width
 from taichimd.system.cell import NEAR_LIST
 

@@ -61,10 +61,7 @@ def analyze(trajectory: str, request: Request, folder: Path, overwrite: bool = F
     if not overwrite and any(file.exists() for file in files):
         raise OutputError(f"{folder} holds an earlier analysis; choose another --output or give --overwrite")
     title = f"{Path(trajectory).name}: {len(run.frames.positions)} frames, {len(run.frames.symbols)} atoms"
-    rows = [
-        ("trajectory", f"{title.split(': ', 1)[1]}{run.length()}"),
-        ("production", str(run.production)),
-    ]
+    rows = [("trajectory", f"{title.split(': ', 1)[1]}{run.length()}"), ("production", str(run.production))]
     if run.blocks == 1:
         why = (
             "take a longer run, or frames more often" if request.blocks is None else "take two blocks or more"

@@ -8,13 +8,7 @@ import numpy as np
 from taichimd.core.arrays import Array
 from taichimd.core.errors import AnalysisError, SettingsError
 from taichimd.core.units import CM2_PER_S, PS
-from taichimd.estimators.motion import (
-    Diffusion,
-    at_mean_cell,
-    diffusion_from_msd,
-    fit_diffusion,
-    unwrapped,
-)
+from taichimd.estimators.motion import Diffusion, at_mean_cell, diffusion_from_msd, fit_diffusion, unwrapped
 from taichimd.io.analysis_files import curves
 from taichimd.observables.motion import Motion, missing_motion, relative
 from taichimd.observables.numbers import Finding, band, finding, joined, never_negative

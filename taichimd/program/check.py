@@ -12,15 +12,7 @@ from taichimd.core.errors import ParameterFileError
 from taichimd.core.markup import code
 from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.bound import BODIES
-from taichimd.program.ends import (
-    JUMP,
-    OPEN,
-    PairEnd,
-    lone_energies,
-    pair_ends,
-    straight_kink,
-    triplet_jump,
-)
+from taichimd.program.ends import JUMP, OPEN, PairEnd, lone_energies, pair_ends, straight_kink, triplet_jump
 from taichimd.program.engine import Engine
 
 TOLERANCE = 1e-6

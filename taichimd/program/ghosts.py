@@ -58,12 +58,7 @@ class GhostForces(NotCopied):
     """
 
     def __init__(
-        self,
-        forcefield: ForceField,
-        species: list[str],
-        *,
-        backend: str = "auto",
-        precision: str = "float64",
+        self, forcefield: ForceField, species: list[str], *, backend: str = "auto", precision: str = "float64"
     ) -> None:
         check_ghosts_do(forcefield)
         self.backend, self._precision = start(backend), precision

@@ -29,11 +29,7 @@ _BAROSTATS = {
     "mtk": ("the barostat of Martyna, Tobias and Klein", ["martyna1994"], "bussi"),
 }
 """What holds the pressure, likewise, and the thermostat of an ensemble that names none."""
-_PRECISION = {
-    "float64": "double precision",
-    "mixed": "mixed precision",
-    "float32": "single precision",
-}
+_PRECISION = {"float64": "double precision", "mixed": "mixed precision", "float32": "single precision"}
 
 
 def _baths(name: str) -> tuple[tuple[str, list[str]], tuple[str, list[str]]]:

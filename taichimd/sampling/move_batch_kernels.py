@@ -18,17 +18,7 @@ from taichimd.enumerate.all_triples import later
 from taichimd.enumerate.reproducible_sum import with_term
 from taichimd.enumerate.terms import TripletFunction
 from taichimd.neighbours.rows import WARP
-from taichimd.sampling.move_batch import (
-    EACH,
-    HIGHER,
-    HIGHER_AFTER,
-    LOWER,
-    MOVES,
-    STATES,
-    TILE,
-    WIDTH,
-    ring,
-)
+from taichimd.sampling.move_batch import EACH, HIGHER, HIGHER_AFTER, LOWER, MOVES, STATES, TILE, WIDTH, ring
 
 
 @dataclass(frozen=True)

@@ -175,10 +175,7 @@ class ChainGroup:
         new = self._trial_energies(set(), known, before)
         accepted = {
             k: one.accepts_volume(
-                float(uniform[k, VOLUME_MOVE]),
-                new[k][0] - running[k][0],
-                trials[k][0],
-                (cells[k], after[k]),
+                float(uniform[k, VOLUME_MOVE]), new[k][0] - running[k][0], trials[k][0], (cells[k], after[k])
             )
             for k, one in enumerate(chains)
         }

@@ -39,8 +39,7 @@ class OutputSettings(Settings, topic="output"):
         "taichimd-run", "Folder for the results; a restart keeps its folder", "output"
     )
     every: types.Steps | None = setting(
-        None,
-        f"Steps between rows of the table; default {ROWS} rows, at least {LEAST_INTERVAL} steps apart",
+        None, f"Steps between rows of the table; default {ROWS} rows, at least {LEAST_INTERVAL} steps apart"
     )
     n_rows: types.Count | None = setting(
         None, "Number of rows after the first row, evenly spaced; instead of --every"

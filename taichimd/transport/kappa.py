@@ -200,10 +200,7 @@ def systems_of(
 
 
 def _concluded(
-    cases: Sequence[Case],
-    tasks: Mapping[int, Task],
-    found: Mapping[int, RunSamples],
-    settings: KappaSettings,
+    cases: Sequence[Case], tasks: Mapping[int, Task], found: Mapping[int, RunSamples], settings: KappaSettings
 ) -> Kappa | None:
     """Kappa of the runs that are finished; None if there are none, or of one length."""
     of_case = [

@@ -55,10 +55,7 @@ class RunUnderWay:
 
 
 Run = TypeVar("Run", RunSamples, RunUnderWay)
-_TOLD = {
-    RunSamples: ("a finished run", "is run again"),
-    RunUnderWay: ("a run under way", "begins again"),
-}
+_TOLD = {RunSamples: ("a finished run", "is run again"), RunUnderWay: ("a run under way", "begins again")}
 
 
 def write_run(

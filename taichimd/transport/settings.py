@@ -117,8 +117,7 @@ class KappaSettings(Settings):
     timestep: types.Femtoseconds = setting(1.0, "Time step")
     seed: FirstSeed = setting(1, "Seed from which the seed of each run is derived")
     driving_force: PerAngstrom | None = setting(
-        None,
-        "Driving force of hnemd, small enough for a linear response (--check-force); default 1e-4",
+        None, "Driving force of hnemd, small enough for a linear response (--check-force); default 1e-4"
     )
     check_force: types.Flag = setting(
         False,

@@ -8,14 +8,7 @@ import numpy as np
 from taichimd.core.arrays import Array
 from taichimd.estimators.blocks import block_note, with_note
 from taichimd.estimators.series import Mean, mean_of
-from taichimd.estimators.spectra import (
-    PER_CONDUCTANCE,
-    PER_KAPPA,
-    frequencies,
-    integral,
-    quantum,
-    spectrum,
-)
+from taichimd.estimators.spectra import PER_CONDUCTANCE, PER_KAPPA, frequencies, integral, quantum, spectrum
 from taichimd.transport.layout import Layout
 from taichimd.transport.nemd import Interface
 from taichimd.transport.runs import RunSamples
@@ -104,11 +97,7 @@ def _resolved(
     def of(name: str) -> Array:
         return runs[0].found[name] if alone else np.array([run.found[name].mean(axis=0) for run in runs])
 
-    plus, minus, carried = (
-        of("K_plus")[:, :, groups],
-        of("K_minus")[:, :, groups],
-        of("carried")[:, groups],
-    )
+    plus, minus, carried = (of("K_plus")[:, :, groups], of("K_minus")[:, :, groups], of("carried")[:, groups])
     lags = plus.shape[1]
     each = np.array([spectrum(p, m, interval) for p, m in zip(plus, minus, strict=True)])
     scaled = np.einsum("rmgc,g->rmc", each, shares)

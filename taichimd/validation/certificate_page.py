@@ -3,17 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from taichimd.core.markup import (
-    Html,
-    code,
-    element,
-    facts,
-    figure_picture,
-    joined,
-    paragraph,
-    section,
-    table,
-)
+from taichimd.core.markup import Html, code, element, facts, figure_picture, joined, paragraph, section, table
 from taichimd.report.page import document
 from taichimd.validation.measures import FAILED, NOT_RUN, PASSED, Outcome
 from taichimd.validation.plots import drift_figure, limits_figure
@@ -95,10 +85,7 @@ def _potential(one: Certificate) -> list[tuple[str, Any]]:
     lengths = " × ".join(f"{length:.4f}" for length in structure["cell_A"])
     periodic = sum(structure["periodic"])
     rows.append(
-        (
-            "structure",
-            f"{structure['formula']}, {built}; cell {lengths} Å, periodic in {periodic} directions",
-        )
+        ("structure", f"{structure['formula']}, {built}; cell {lengths} Å, periodic in {periodic} directions")
     )
     rows.append(("amount", f"--{one.level}, seed {one.seed}, {one.seconds:.0f} s"))
     return rows

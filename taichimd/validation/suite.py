@@ -39,16 +39,7 @@ from taichimd.validation import (
 from taichimd.validation.case import Case
 from taichimd.validation.crystals import crystal_for
 from taichimd.validation.levels import LEVELS, Level
-from taichimd.validation.measures import (
-    FAILED,
-    NOT_RUN,
-    PASSED,
-    Check,
-    Found,
-    NotRun,
-    Outcome,
-    outcome_of,
-)
+from taichimd.validation.measures import FAILED, NOT_RUN, PASSED, Check, Found, NotRun, Outcome, outcome_of
 from taichimd.validation.plots import limits_figure
 
 CHECKS: tuple[Check, ...] = (

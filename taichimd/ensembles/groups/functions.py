@@ -35,14 +35,7 @@ from taichimd.ensembles.groups.layout import (
     THERMOSTATS,
     WHOSE,
 )
-from taichimd.ensembles.thermostats.layout import (
-    CENTRE,
-    ENERGY_BITS,
-    FACTOR,
-    RECEIVED,
-    SLOT,
-    SLOTS,
-)
+from taichimd.ensembles.thermostats.layout import CENTRE, ENERGY_BITS, FACTOR, RECEIVED, SLOT, SLOTS
 from taichimd.ensembles.thermostats.ledger import OwnLedger, kinetic_energy, sum_functions, target, units_of
 from taichimd.ensembles.thermostats.system import guarded
 from taichimd.system.state import Atoms

@@ -74,9 +74,7 @@ def of_record(record: Mapping[str, Any]) -> GroupBath:
 
 
 def group_baths(
-    acting: Sequence[Any] | None,
-    groups: Groups,
-    fixed: NDArray[np.bool_] | None = None,
+    acting: Sequence[Any] | None, groups: Groups, fixed: NDArray[np.bool_] | None = None
 ) -> tuple[list[GroupBath | GroupDrive], list[str]]:
     """The baths of groups of a system, its drives, and remarks; also of `GroupBath`s of a checkpoint.
 

@@ -15,14 +15,7 @@ from typing import Any
 
 from taichimd.core.math import angle, exp, power
 from taichimd.core.runtime import ti
-from taichimd.forcefields.reaxff.arrays import (
-    GO,
-    A,
-    H,
-    bond_functions,
-    put_vector,
-    vector,
-)
+from taichimd.forcefields.reaxff.arrays import GO, A, H, bond_functions, put_vector, vector
 from taichimd.forcefields.reaxff.tables import N_ATOM, G, OfAngle, OfAtom
 
 LEAST_ORDER = 0.001

@@ -18,14 +18,7 @@ from typing import Any
 from taichimd.core.math import log
 from taichimd.core.runtime import ti
 from taichimd.enumerate.access import load_matrix, store_matrix
-from taichimd.forcefields.reaxff.arrays import (
-    GO,
-    A,
-    H,
-    bond_functions,
-    put_vector,
-    vector,
-)
+from taichimd.forcefields.reaxff.arrays import GO, A, H, bond_functions, put_vector, vector
 from taichimd.forcefields.reaxff.bond_orders import f4
 from taichimd.forcefields.reaxff.tables import N_ATOM, N_PAIR, G, OfAtom, OfPair
 

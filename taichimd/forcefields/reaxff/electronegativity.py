@@ -44,15 +44,7 @@ from taichimd.forcefields.reaxff.matrix import AHEAD, types_with_pairs
 from taichimd.forcefields.reaxff.nonbonded import Results
 from taichimd.forcefields.reaxff.options import Constants
 from taichimd.forcefields.reaxff.softness import Soft, softness
-from taichimd.forcefields.reaxff.solve_tables import (
-    CHARGE,
-    ELEMENTS,
-    ROWS,
-    SHIFTS,
-    SOLVED,
-    Progress,
-    Vectors,
-)
+from taichimd.forcefields.reaxff.solve_tables import CHARGE, ELEMENTS, ROWS, SHIFTS, SOLVED, Progress, Vectors
 from taichimd.neighbours.control import CONTROL
 from taichimd.neighbours.entries import straight_vector_to
 from taichimd.neighbours.rows import NearRows, row_layout, slot, whole_warps

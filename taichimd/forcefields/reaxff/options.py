@@ -92,10 +92,7 @@ class Options:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "charges", _canonical(self.charges))
-        for name, choices in (
-            ("constants", tuple(CONSTANTS)),
-            ("matrix_precision", MATRIX_PRECISIONS),
-        ):
+        for name, choices in (("constants", tuple(CONSTANTS)), ("matrix_precision", MATRIX_PRECISIONS)):
             if getattr(self, name) not in choices:
                 raise SettingsError(
                     f"{name} is {getattr(self, name)!r}, expected one of {', '.join(choices)}"

@@ -10,13 +10,7 @@ from taichimd.core.units import FS
 from taichimd.enumerate.reproducible_sum import ALL
 from taichimd.forcefields.reaxff.charge_arrays import on_device
 from taichimd.forcefields.reaxff.charges import Charges
-from taichimd.forcefields.reaxff.electronegativity import (
-    Around,
-    Kind,
-    Response,
-    Work,
-    response_kernels,
-)
+from taichimd.forcefields.reaxff.electronegativity import Around, Kind, Response, Work, response_kernels
 from taichimd.forcefields.reaxff.field_of_time import FieldOfTime
 from taichimd.forcefields.reaxff.models import Model
 from taichimd.forcefields.reaxff.nonbonded import Results

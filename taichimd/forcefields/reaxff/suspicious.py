@@ -44,12 +44,7 @@ _BONDS = {
     "p_ovun1": (-2.0, 10.0),
 }
 _OFF_DIAGONALS = {"D": (-1.0, 2.0), "r_vdW": (-1.0, 4.0), "alpha": (-1.0, 20.0), "r_sigma": (-1.0, 4.0)}
-_ANGLES = {
-    "Theta00": (0.0, 180.0),
-    "p_val1": (-200.0, 200.0),
-    "p_val2": (0.0, 50.0),
-    "p_val4": (0.0, 30.0),
-}
+_ANGLES = {"Theta00": (0.0, 180.0), "p_val1": (-200.0, 200.0), "p_val2": (0.0, 50.0), "p_val4": (0.0, 30.0)}
 _TORSIONS = {"V1": (-200.0, 200.0), "V2": (-300.0, 500.0), "V3": (-100.0, 100.0), "p_tor1": (-100.0, 5.0)}
 _HYDROGEN_BONDS = {"r0": (-1.0, 6.0), "p_hb1": (-50.0, 5.0), "p_hb2": (0.0, 20.0), "p_hb3": (0.0, 100.0)}
 """Ranges well beyond the numbers of 17 published files: outside, a sign is missing or a column is wrong."""

@@ -61,8 +61,7 @@ PAIR_KICKS_SWAP = StepVariant(
     moves_to_spare=True,
 )
 BODIES = StepVariant(
-    "three-body terms whose sum over neighbours reads no positions",
-    "partial forces | sum, both kicks, drift",
+    "three-body terms whose sum over neighbours reads no positions", "partial forces | sum, both kicks, drift"
 )
 BODIES_ACTION = StepVariant(
     "three-body terms, and something acts on the whole system",
