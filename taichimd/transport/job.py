@@ -27,7 +27,7 @@ from taichimd.system.overlaps import notes_on_overlap
 from taichimd.transport import files
 from taichimd.transport.kappa import Kappa, check_potential, systems_of, thermal_conductivity
 from taichimd.transport.layout import Layout
-from taichimd.transport.observed import plan_of
+from taichimd.transport.sampling import check_runs
 from taichimd.transport.settings import KappaSettings
 from taichimd.transport.spectra_files import notes_on
 
@@ -62,8 +62,8 @@ def run_kappa(
     check_potential(forcefield, settings)
     forcefield.check_bounded()
     systems = systems_of(atoms, settings)
-    for _, layout in systems:
-        plan_of(settings, layout, settings.force_of(0))  # refuses what does not fit the run
+    for one, layout in systems:
+        check_runs(one, settings, layout)
     system, _ = systems[0]
     with locked(folder):
         files.prepare(folder, overwrite)

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from ase import Atoms
 
 from taichimd.app.live import Observations
 from taichimd.core.arrays import Array
-from taichimd.observables.planning import Plan, make_plan
+from taichimd.observables.planning import Plan, check_system, make_plan
 from taichimd.observables.spectrum import Spectrum
 from taichimd.transport.layout import Halves, Layout
 from taichimd.transport.settings import AXES, KappaSettings
@@ -44,6 +45,12 @@ def plan_of(settings: KappaSettings, layout: Layout | Halves | None, force: Sequ
         spectrum=(settings.along or AXES[int(np.argmax(force))], of, settings.spectrum_window or 1000.0),
         interface="first>second",
     )
+
+
+def check_observed(atoms: Atoms, settings: KappaSettings, layout: Layout | Halves | None) -> None:
+    """Raise a SettingsError if what runs observe does not fit the runs or the system."""
+    if (plan := plan_of(settings, layout, settings.force_of(0))) is not None:
+        check_system(plan, list(atoms.symbols), atoms.get_masses(), atoms.cell.array, atoms.pbc)
 
 
 def found_by(observations: Observations) -> dict[str, Array]:

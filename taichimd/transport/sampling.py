@@ -20,9 +20,10 @@ from taichimd.app.simulation import Simulation
 from taichimd.core.arrays import Array
 from taichimd.core.errors import TaichimdWarning
 from taichimd.core.printable import printable
-from taichimd.core.units import KB
+from taichimd.core.units import FS, KB
 from taichimd.ensembles.groups.given import GroupBath
 from taichimd.ensembles.registry import Ensemble, Langevin, NoseHoover
+from taichimd.ensembles.thermostats.base import Thermostat
 from taichimd.estimators.average import average_of
 from taichimd.observables.samplers.joint import Lent, Sample
 from taichimd.observables.samplers.sum_series import SumSeries
@@ -32,7 +33,7 @@ from taichimd.program.totals import LABORATORY
 from taichimd.system.constraints import constrained
 from taichimd.system.velocities import drift
 from taichimd.transport.layout import Halves, Layout
-from taichimd.transport.observed import found_by, observations_of
+from taichimd.transport.observed import check_observed, found_by, observations_of
 from taichimd.transport.runs import RunSamples, RunUnderWay
 from taichimd.transport.settings import KappaSettings
 
@@ -266,6 +267,17 @@ def _production(
         return _together(systems, potential, common, chains, forces=forces)
     acting = [one.baths(settings, seed) for one, seed in zip(layouts, seeds, strict=True) if one is not None]
     return _together(systems, potential, common, None, acting or None)
+
+
+def check_runs(atoms: Atoms, settings: KappaSettings, layout: Layout | Halves | None) -> None:
+    """Raise a SettingsError if thermostats or observables do not fit the runs of a system."""
+    acting: list[Any] = [Langevin(settings.temperature)]
+    acting += [NoseHoover(settings.temperature)] * (settings.method == "hnemd")
+    acting += [one.what for one in layout.baths(settings, 1)] if isinstance(layout, Layout) else []
+    for one in acting:
+        if isinstance(one, Thermostat):
+            one.check_timestep(settings.timestep * FS)
+    check_observed(atoms, settings, layout)
 
 
 def _together(

@@ -5,6 +5,7 @@ from ase.build import bulk
 from ase.io import write
 
 KAPPA = "kappa si.extxyz --potential Si.sw --temperature 300"
+NEMD = f"{KAPPA} --supercell 12 1 1 --method nemd --difference 20 --bath-length 10"
 
 
 @pytest.fixture(autouse=True)
@@ -61,6 +62,18 @@ def folder(tmp_path, monkeypatch):
         (
             f"{KAPPA} --method hnemd --spectrum --spectrum-window 500ps --time 1ps --window 0.2ps",
             "spectrum_window = 500 ps is longer than a fifth of the run",
+        ),
+        (
+            f"{KAPPA} --timestep 1000",
+            "coupling_time = 100 fs is shorter than the time step of 1000 fs; typical are 50 to 1000 fs",
+        ),
+        (
+            f"{NEMD} --coupling-time 0.1fs",
+            "coupling_time = 0.1 fs is shorter than the time step of 1 fs",
+        ),
+        (
+            f"{NEMD} --profile-bin 1e-4",
+            "profile_bin = 0.0001: makes 651,600 bins, expected 4,096 at most",
         ),
         (
             f"{KAPPA} --method nemd --difference 20 --bath-length 40",

@@ -454,7 +454,7 @@ def test_a_record_that_is_short_for_its_plateau_is_noted(call):
         ("--time 2fs", "time = 2 fs: expected 3 samples or more, 5 steps of 1 fs apart"),
         (
             "--time 100fs --method hnemd --window 60fs",
-            "0.055 ps at most, which leaves the run 10 samples behind",
+            "0.055 ps at most, which leaves the run 10 samples after it",
         ),
         ("--time 100fs --method emd", "method = 'emd': expected green-kubo, hnemd, nemd or interface"),
         ("--time 100fs --runs 0", "runs = 0: expected a whole number above 0"),
