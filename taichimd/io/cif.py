@@ -15,6 +15,7 @@ from ase.data import atomic_numbers
 
 from taichimd.core.errors import StructureError
 from taichimd.io.elements import HEAVY_HYDROGEN
+from taichimd.io.other_formats import chosen_frame
 
 _PLACES = [f"_atom_site_{kind}_{axis}" for kind in ("fract", "Cartn") for axis in "xyz"]
 _WHOLE = 1e-3
@@ -30,12 +31,7 @@ def is_cif(path: Path, head: str) -> bool:
 def read_cif(path: Path, frame: int | None) -> tuple[Atoms, list[str]]:
     """Atoms of a data block, None: the last with a structure; periodic if there is a cell. And remarks."""
     blocks = _blocks(path)
-    wanted = -1 if frame is None else frame
-    if not -len(blocks) <= wanted < len(blocks):
-        raise StructureError(
-            f"trajectory {path} has {len(blocks)} frames; from_frame = {frame}: expected {-len(blocks)} to "
-            f"{len(blocks) - 1}"
-        )
+    wanted, _ = chosen_frame(path, frame, len(blocks))
     block = blocks[wanted]
     notes = []
     if frame is None and len(blocks) > 1:

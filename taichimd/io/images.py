@@ -15,10 +15,9 @@ from taichimd.core.units import PS
 from taichimd.io.lammps_dump import Dump, identified, is_dump
 from taichimd.io.other_formats import dropped_or_guessed, format_of
 from taichimd.io.structures import check_elements, each_structure, reason_of
+from taichimd.io.xyz import VELOCITIES
 from taichimd.system.checks import check_occupancies
 
-VELOCITY_COLUMNS = ("vel", "velo", "velocity", "velocities")
-"""Columns of other programs, whose unit no file states."""
 _STEPS, _TIMES = ("step", "Step", "timestep", "Timestep"), ("time", "Time")
 
 
@@ -126,7 +125,7 @@ def _from_ase(image: Any, more: dict[str, Any]) -> Image:
         more["unit_unknown"] = clock is not None
     velocities, column = image.get_velocities() if image.has("momenta") else None, ""
     if velocities is None:
-        named = (name for name in VELOCITY_COLUMNS if np.shape(image.arrays.get(name)) == (n, 3))
+        named = (name for name in VELOCITIES if np.shape(image.arrays.get(name)) == (n, 3))
         if column := next(named, ""):
             velocities = np.array(image.arrays[column], np.float64)
     masses = image.get_masses()

@@ -4,12 +4,11 @@ https://docs.lammps.org/fix_reaxff_bonds.html, https://docs.lammps.org/fix_reaxf
 """
 
 import csv
-import gzip
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Literal, NoReturn
+from typing import Literal, NoReturn
 
 import numpy as np
 from ase.formula import Formula
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from taichimd.core.arrays import Array
 from taichimd.core.errors import StructureError
+from taichimd.io.lammps_dump import opened
 
 Kind = Literal["bonds", "species", "table"]
 
@@ -38,7 +38,7 @@ class BondFrame:
 def bond_file_kind(path: Path) -> Kind | None:
     """Which of these files a file is, by its first line; None: none of them."""
     try:
-        with _opened(path) as file:
+        with opened(path) as file:
             first = file.readline(200)
     except (OSError, UnicodeDecodeError, EOFError):
         return None
@@ -257,7 +257,7 @@ def _hill(name: str) -> str:
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     """Lines with their numbers, from 1; a compressed file that is cut off ends where it is cut off."""
     try:
-        with _opened(path) as file:
+        with opened(path) as file:
             yield from enumerate(file, 1)
     except EOFError:
         return
@@ -265,9 +265,3 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
         raise StructureError(f"{path} is not a text file; expected a file of bonds or species") from None
     except OSError as error:
         raise StructureError(f"{path} cannot be read: {error.strerror or error}") from None
-
-
-def _opened(path: Path) -> IO[str]:
-    if path.suffix == ".gz":
-        return gzip.open(path, "rt", encoding="utf-8")
-    return open(path, encoding="utf-8")

@@ -20,6 +20,7 @@ from taichimd.core.arrays import Array
 from taichimd.core.errors import StructureError
 from taichimd.io.elements import element_named, element_of, is_element
 from taichimd.io.lammps_units import ASSUMED, LammpsUnits, assumed, units_named
+from taichimd.io.other_formats import chosen_frame
 
 _TEXTS = ("element", "typelabel")
 _READ = (
@@ -49,7 +50,7 @@ class DumpFrame:
 def is_dump(path: Path) -> bool:
     """Whether a file begins as a text dump of LAMMPS does."""
     try:
-        with _opened(path) as file:
+        with opened(path) as file:
             return file.readline(64).startswith("ITEM: ")
     except (OSError, UnicodeDecodeError, EOFError):
         return False
@@ -69,7 +70,7 @@ class Dump:
 
     def frames(self) -> Iterator[DumpFrame]:
         """All frames in turn; an unfinished last one, of a killed run, is left out and noted."""
-        with _opened(self.path) as file:
+        with opened(self.path) as file:
             frame: dict[str, Any] = {}
             number = 0
             try:
@@ -221,7 +222,8 @@ def identified(
     return symbols, masses if frame.masses is None else frame.masses
 
 
-def _opened(path: Path) -> IO[str]:
+def opened(path: Path) -> IO[str]:
+    """A text file, or one compressed by gzip, to read."""
     if path.suffix == ".gz":
         return gzip.open(path, "rt", encoding="utf-8")
     return open(path, encoding="utf-8")
@@ -275,15 +277,8 @@ def read_dump_frame(path: Path, frame: int | None, units: str | None) -> tuple[A
         if wanted < 0 or count == wanted:
             kept.append(one)
         count += 1
-    if not -count <= wanted < count:
-        raise StructureError(
-            f"trajectory {path} has {count} frames; from_frame = {frame}: expected {-count} to {count - 1}"
-        )
-    found, notes = kept[0], list(dump.notes)
-    if frame is None and count > 1:
-        notes.append(
-            f"{path.name} has {count:,} frames; the last is used (--from-frame selects a different one)"
-        )
+    _, notes = chosen_frame(path, frame, count)
+    found, notes = kept[0], [*dump.notes, *notes]
     if found.masses is None and any(kind.isdigit() for kind in found.kinds.tolist()):
         types = ", ".join(sorted(set(found.kinds.tolist()))[:5])
         raise StructureError(

@@ -16,6 +16,17 @@ _FLAG = re.compile(r"[TF]")
 _NUMBER_OR_FLAG = re.compile(r"[TF]|[-+]?[0-9.]+(e[-+]?[0-9]+)?", re.IGNORECASE)
 
 
+def chosen_frame(path: Path, frame: int | None, count: int, what: str = "frames") -> tuple[int, list[str]]:
+    """The frame that is wanted of so many, None: the last, with a remark; or a StructureError."""
+    wanted = -1 if frame is None else frame
+    if not -count <= wanted < count:
+        raise StructureError(
+            f"trajectory {path} has {count} frames; from_frame = {frame}: expected {-count} to {count - 1}"
+        )
+    last = f"{path.name} has {count:,} {what}; the last is used (--from-frame selects a different one)"
+    return wanted, [last] if frame is None and count > 1 else []
+
+
 def format_of(path: Path) -> str | None:
     """ASE's name of the format of a file, or None if it knows none."""
     from ase.io.formats import UnknownFileTypeError, filetype, ioformats
@@ -79,10 +90,7 @@ def _check_frame(path: Path, frame: int, options: dict[str, Any]) -> None:
     # Unreadable in any way: the first error says how.
     except Exception:
         return
-    if not -count <= frame < count:
-        raise StructureError(
-            f"trajectory {path} has {count} frames; from_frame = {frame}: expected {-count} to {count - 1}"
-        )
+    chosen_frame(path, frame, count)
 
 
 def _lines(path: Path) -> list[str]:

@@ -10,6 +10,7 @@ from ase import Atoms
 
 from taichimd.core.errors import StructureError
 from taichimd.io.elements import HEAVY_HYDROGEN
+from taichimd.io.other_formats import chosen_frame
 
 _ATOM = ("ATOM  ", "HETATM")
 
@@ -27,17 +28,7 @@ def read_pdb(path: Path, frame: int | None) -> tuple[Atoms, list[str]]:
     shared, models = _models(path)
     if not models:
         raise StructureError(f"{where} has no atoms")
-    wanted = -1 if frame is None else frame
-    if not -len(models) <= wanted < len(models):
-        raise StructureError(
-            f"trajectory {path} has {len(models)} frames; from_frame = {frame}: expected {-len(models)} to "
-            f"{len(models) - 1}"
-        )
-    notes = []
-    if frame is None and len(models) > 1:
-        notes.append(
-            f"{path.name} has {len(models):,} models; the last is used (--from-frame selects a different one)"
-        )
+    wanted, notes = chosen_frame(path, frame, len(models), "models")
     atoms, told = _of_model(path, shared, models[wanted])
     return atoms, notes + told
 

@@ -20,7 +20,7 @@ from taichimd.io.elements import isotopes_told
 from taichimd.io.lammps_data import is_lammps_data, read_lammps_data
 from taichimd.io.lammps_dump import is_dump, read_dump_frame
 from taichimd.io.netcdf_trajectory import is_netcdf, netcdf_frames
-from taichimd.io.other_formats import format_of, read_other
+from taichimd.io.other_formats import chosen_frame, format_of, read_other
 from taichimd.io.pdb import is_pdb, pdb_models, read_pdb
 from taichimd.io.xyz import VELOCITIES, each_frame, has_other_names, is_xyz, read_xyz
 from taichimd.settings.types import TRAJECTORIES
@@ -208,13 +208,10 @@ def _read_netcdf(path: Path, frame: int | None) -> tuple[Atoms, list[str]]:
     try:
         (atoms,) = netcdf_frames(path, -1 if frame is None else frame)
     except IndexError:
-        count = sum(1 for _ in netcdf_frames(path))
-        raise StructureError(
-            f"trajectory {path} has {count} frames; from_frame = {frame}: expected {-count} to {count - 1}"
-        ) from None
-    several = frame is None
-    notes = ["the last frame is used (--from-frame selects a different one)"] if several else []
-    return atoms, [f"{path.name}: {note}" for note in notes]
+        chosen_frame(path, frame, sum(1 for _ in netcdf_frames(path)))
+        raise
+    last = f"{path.name}: the last frame is used (--from-frame selects a different one)"
+    return atoms, [last] if frame is None else []
 
 
 def each_structure(path: Path, units: str | None) -> Iterator[tuple[Atoms, list[str]]] | None:

@@ -18,6 +18,7 @@ from ase.data import atomic_numbers, chemical_symbols
 from taichimd.core.errors import StructureError
 from taichimd.io.elements import HEAVY_HYDROGEN
 from taichimd.io.lammps_units import units_named
+from taichimd.io.other_formats import chosen_frame
 
 VELOCITIES = ("vel", "velo", "velocity", "velocities")
 """Columns of velocities that say no unit; ASE's own are momenta, in its unit."""
@@ -57,18 +58,10 @@ def read_xyz(path: Path, frame: int | None, units: str | None) -> tuple[Atoms, l
             elif frames == wanted:
                 kept = [(start, lines)]
             frames += 1
-    if not -frames <= wanted < frames:
-        if frames == 0:
-            raise StructureError(f"{where} has no atoms")
-        raise StructureError(
-            f"trajectory {path} has {frames} frames; from_frame = {frame}: expected {-frames} to {frames - 1}"
-        )
+    if frames == 0:
+        raise StructureError(f"{where} has no atoms")
+    _, notes = chosen_frame(path, frame, frames)
     start, lines = kept[0]
-    notes = []
-    if frame is None and frames > 1:
-        notes.append(
-            f"{path.name} has {frames:,} frames; the last is used (--from-frame selects a different one)"
-        )
     lines, masses, told = _with_symbols(lines, start, where, path.name)
     notes += told
     with warnings.catch_warnings():
