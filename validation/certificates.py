@@ -62,11 +62,7 @@ def main() -> int:
 
 
 def merged(reports: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """One result with the certificates of several; its head is that of the first, with all commands.
-
-    Raises:
-        ValueError: the commits or machines differ.
-    """
+    """One result with the certificates of several of one commit; its head is that of the first."""
     if any(len({str(report[key]) for report in reports}) > 1 for key in ("commit", "machine")):
         raise ValueError("certificates of several commits or machines stay in files of their own")
     certificates = {name: one for report in reports for name, one in report["certificates"].items()}
@@ -75,11 +71,7 @@ def merged(reports: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def page_rows(*reports: dict[str, Any]) -> list[str]:
-    """Rows of the table in docs/howto/validate.md: amount, structure, counts, names of failed checks.
-
-    Args:
-        reports: what a result file holds; a later one replaces certificates of an earlier one.
-    """
+    """Rows of the table in docs/howto/validate.md: amount, structure, counts, names of failed checks."""
     rows, found = [], {name: one for report in reports for name, one in report["certificates"].items()}
     for name, one in sorted(found.items()):
         count = Counter(outcome["status"] for outcome in one["outcomes"].values())

@@ -32,11 +32,7 @@ COMPUTES = ("taichimd", "potentials", "examples", "tests/support", "validation",
 def parser(doc: str, *takes: str, out: str | None = None, **settings: Any) -> argparse.ArgumentParser:
     """Command line of a driver, which says what the first line of the driver's docstring says.
 
-    Args:
-        doc: the driver's docstring.
-        takes: options that many drivers have: "backend", "out".
-        out: name of the result in `RESULTS` to which a driver writes without `--out`.
-        settings: of argparse.
+    `takes`: options that many drivers have: "backend", "out"; `out`: name of the result in `RESULTS`.
     """
     own = _Parser(description=doc.splitlines()[0], **settings)
     if "backend" in takes:
@@ -59,11 +55,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def check_commit(target: str | Path | None) -> None:
-    """Refuse a result of files that no commit has.
-
-    Raises:
-        ValueError: the target is in `RESULTS`, and files differ from the commit, or no commit is known.
-    """
+    """Raise a ValueError for a result in `RESULTS` of files that no commit has."""
     if target is None or Path(target).suffix != ".json" or not Path(target).resolve().is_relative_to(RESULTS):
         return
     if (commit := _commit()) is None:
@@ -89,9 +81,8 @@ def current_runtime() -> str:
 def provenance(runtime_info: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Machine, versions, date and command line: the head of every result file.
 
-    Args:
-        runtime_info: `core.runtime.info()` of the process that computed; None asks this process, which
-            starts the runtime here.
+    `runtime_info`: `core.runtime.info()` of the process that computed; None asks this process, which starts
+    the runtime here.
     """
     if runtime_info is None:
         from taichimd.core import runtime
@@ -178,11 +169,7 @@ def device(report: Mapping[str, Any]) -> str:
 
 
 def write_json(path: str | Path, payload: Mapping[str, Any]) -> Path:
-    """Write a result file, whole or not at all.
-
-    Raises:
-        ValueError: see `check_commit`.
-    """
+    """Write a result file, whole or not at all."""
     check_commit(path)
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -207,12 +194,7 @@ def sha(*arrays: Any) -> str:
 
 
 def hashes_of(against: str | Path | None, key: str = "results") -> dict[str, Any]:
-    """Each run of a result of another backend, by name; empty if none is given.
-
-    Args:
-        against: path of its JSON, or a name in `RESULTS`.
-        key: of the runs in it.
-    """
+    """Each run of a result of another backend, by name; empty if none is given."""
     if against is None:
         return {}
     path = Path(against)
@@ -233,11 +215,7 @@ def _plain(value: Any) -> Any:
 def run_child(
     module: str, arguments: Sequence[str], *, runtime: str | None = None, threads: int | None = None
 ) -> None:
-    """Run `python -m module arguments` under a runtime and a number of CPU threads, and wait for it.
-
-    Raises:
-        RuntimeError: the child failed; the last lines of its output are the message.
-    """
+    """Run `python -m module arguments` under a runtime and a number of CPU threads, and wait for it."""
     environment = dict(os.environ)
     if runtime:
         environment["TAICHIMD_RUNTIME"] = runtime

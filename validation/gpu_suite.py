@@ -23,21 +23,13 @@ from validation import common
 
 @dataclass(frozen=True)
 class Part:
-    """One driver of the suite.
+    """One driver of the suite."""
 
-    Attributes:
-        name: also of its JSON file.
-        module: what runs.
-        arguments: without --out.
-        seconds: its own limit; less if less is left of the total.
-        table: turns its JSON into lines of the last table.
-    """
-
-    name: str
-    module: str
-    arguments: str
-    seconds: float
-    table: Callable[[dict[str, Any]], list[tuple[str, str]]]
+    name: str  # also of its JSON file
+    module: str  # what runs
+    arguments: str  # without --out
+    seconds: float  # its own limit; less if less is left of the total
+    table: Callable[[dict[str, Any]], list[tuple[str, str]]]  # turns its JSON into lines of the last table
 
 
 def pair_lines(report: dict[str, Any]) -> list[tuple[str, str]]:

@@ -40,20 +40,13 @@ LONGEST = 900
 
 @dataclass(frozen=True)
 class Mutation:
-    """A mistake in one place, and who should notice it.
+    """A mistake in one place, and who should notice it."""
 
-    Attributes:
-        name: what is wrong.
-        file: path from the root of the checkout.
-        old, new: texts; the first one occurs once in the file.
-        tests: arguments of pytest: files, or tests of a file.
-    """
-
-    name: str
-    file: str
-    old: str
+    name: str  # what is wrong
+    file: str  # path from the root of the checkout
+    old: str  # old, new: texts; the first one occurs once in the file
     new: str
-    tests: tuple[str, ...]
+    tests: tuple[str, ...]  # arguments of pytest: files, or tests of a file
 
 
 def mutations() -> list[Mutation]:
@@ -63,11 +56,7 @@ def mutations() -> list[Mutation]:
 
 
 def applied(mutation: Mutation, text: str) -> str:
-    """The text of its file with the mutation.
-
-    Raises:
-        ValueError: the old text does not occur exactly once, or the new one is no Python.
-    """
+    """The text of its file with the mutation."""
     if (count := text.count(mutation.old)) != 1:
         raise ValueError(
             f"{mutation.file} has {count} times the text of the mutation {mutation.name!r}, expected once"
@@ -85,14 +74,7 @@ def applied(mutation: Mutation, text: str) -> str:
 def run_tests(
     folder: Path, tests: tuple[str, ...], jobs: int = 1, longest: float | None = LONGEST
 ) -> tuple[int | None, str]:
-    """Exit code of pytest in a copy of the tree, None if it did not end; and the first test that failed.
-
-    Args:
-        folder: the copy.
-        tests: files, or tests of a file; those of `make test-all` among them run.
-        jobs: processes.
-        longest: seconds after which the tests are ended; None: never.
-    """
+    """Exit code of pytest in a copy of the tree, None if it did not end; and the first test that failed."""
     paths = [str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths), "TAICHIMD_QUICK_COMPILE": "1"}
     command = [sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider", "-m", "not exhaustive", *tests]

@@ -61,12 +61,7 @@ class Stopwatch:
 
 
 def serve(run: Callable[[int], Any], **ready: Any) -> None:
-    """Be the child: do the steps of each line of the input, and say how long they took.
-
-    Args:
-        run: does so many steps and waits for them.
-        ready: what the parent is told first.
-    """
+    """Be the child: do the steps of each line of the input, and say how long they took."""
     print(json.dumps(ready), flush=True)
     for line in sys.stdin:
         began = time.perf_counter()

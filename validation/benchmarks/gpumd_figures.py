@@ -188,14 +188,7 @@ def figure_4(options: argparse.Namespace, precision: str) -> dict[str, Any]:
 
 
 def rebuild_cost(engine: Any, timestep: float, length: float, repeats: int) -> dict[str, Any]:
-    """Milliseconds of a step and of a rebuild, and the loss of speed with a rebuild every `EVERY` steps.
-
-    Args:
-        engine: warmed up.
-        timestep: internal units.
-        length: seconds of one timed run, about.
-        repeats: each kind of run is timed so often, in turn; medians are compared.
-    """
+    """Milliseconds of a step and of a rebuild, and the loss of speed with a rebuild every `EVERY` steps."""
     lists = engine.device.lists
     names = "outer_skin_A", "inner_skin_A"
 

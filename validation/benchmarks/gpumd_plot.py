@@ -14,12 +14,7 @@ NAMES = {"tersoff": "Tersoff", "sw": "SW"}
 
 
 def draw(report: dict[str, Any], target: Path) -> None:
-    """Draw the figures.
-
-    Args:
-        report: what `gpumd_figures measure` wrote.
-        target: a PNG file.
-    """
+    """Draw the figures of a report of `gpumd_figures measure`."""
     import matplotlib
 
     matplotlib.use("Agg")

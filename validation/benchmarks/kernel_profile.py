@@ -93,11 +93,7 @@ def step(options: argparse.Namespace) -> None:
 
 
 def profile(case: str, options: argparse.Namespace) -> dict[str, dict[str, float]]:
-    """Counters of the longest launch of each kernel of a case.
-
-    Raises:
-        RuntimeError: the profiler failed.
-    """
+    """Counters of the longest launch of each kernel of a case."""
     names = ",".join(name for name, _ in METRICS.values())
     command = [
         "ncu", "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none",

@@ -67,16 +67,7 @@ def main() -> None:
 
 
 def run(name: str, million: str, options: argparse.Namespace) -> dict[str, Any]:
-    """Run one case.
-
-    Args:
-        name: "argon" or "tersoff".
-        million: atoms.
-        options: of the command line.
-
-    Returns:
-        Times (s, ms), memory (bytes), and how the large system compares with the small one.
-    """
+    """Run one case, "argon" or "tersoff", of so many million atoms: times (s, ms), memory (bytes), sizes."""
     from taichimd.core import memory, runtime
     from taichimd.program.engine import Engine
 

@@ -44,30 +44,19 @@ VASHISHTA_PAIR_FLOPS = 30
 
 @dataclass(frozen=True)
 class Machine:
-    """Measured limits of this machine under this runtime.
+    """Measured limits of this machine under this runtime."""
 
-    Attributes:
-        bandwidth: bytes/s of a copy, read and written bytes both counted.
-        flops: float64 operations/s of independent multiply-add chains.
-        call: seconds of one kernel call that does nothing much.
-    """
-
-    bandwidth: float
-    flops: float
-    call: float
+    bandwidth: float  # bytes/s of a copy, read and written bytes both counted
+    flops: float  # float64 operations/s of independent multiply-add chains
+    call: float  # seconds of one kernel call that does nothing much
 
 
 @dataclass(frozen=True)
 class Floor:
-    """What one atom costs in one step, at least.
+    """What one atom costs in one step, at least."""
 
-    Attributes:
-        bytes: moved between memory and chip.
-        flops: operations.
-    """
-
-    bytes: float
-    flops: float
+    bytes: float  # moved between memory and chip
+    flops: float  # operations
 
     def seconds(self, n_atoms: int, machine: Machine) -> float:
         """Shortest possible step: memory or arithmetic, whichever is longer."""
@@ -126,11 +115,7 @@ def neighbours_within(atoms: Atoms, cutoff: float) -> float:
 
 
 def floor(small: System) -> Floor:
-    """The floor of a case: an ideal list holds the neighbours within the cutoff and no others.
-
-    Args:
-        small: the case with a few hundred atoms; its neighbour counts are those of any size.
-    """
+    """The floor of a case of any size: an ideal list holds the neighbours within the cutoff and no others."""
     inside = neighbours_within(small.atoms, small.forcefield().cutoff)
     n_bytes = INTEGRATION_BYTES + FORCE_BYTES + 4 * (inside + 1)
     flops = 18 + PAIR_LIST_FLOPS * inside

@@ -24,18 +24,13 @@ COLOURS = {True: "#1f6fb4", False: "#c8402f"}
 
 
 class Row(NamedTuple):
-    """A measurement of taichimd and of the fastest other program.
+    """A measurement of taichimd and of the fastest other program."""
 
-    Attributes:
-        system: in words. atoms: of the system.
-        ours, theirs: ms a step. peer: the other program.
-    """
-
-    system: str
-    atoms: int
-    ours: float
+    system: str  # in words
+    atoms: int  # of the system
+    ours: float  # ours, theirs: ms a step
     theirs: float
-    peer: str
+    peer: str  # the other program
 
     @property
     def factor(self) -> float:
@@ -122,11 +117,7 @@ def _sorted(rows: list[Row]) -> list[Row]:
 
 
 def draw(target: Path) -> None:
-    """Draw both panels.
-
-    Args:
-        target: a PNG file.
-    """
+    """Draw both panels."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(12.5, 6.4), dpi=110, layout="constrained")

@@ -13,11 +13,7 @@ SHAPES: dict[int, tuple[int, int, int]] = {256_000: (40, 40, 20)}
 
 
 def silicon_cells(n_atoms: int) -> tuple[int, int, int]:
-    """Conventional cells (8 atoms) in each direction of a crystal of exactly n_atoms.
-
-    Raises:
-        ValueError: neither a cube nor one of `SHAPES`.
-    """
+    """Conventional cells (8 atoms) in each direction of a cube, or one of `SHAPES`, of exactly n_atoms."""
     side = round((n_atoms / 8) ** (1 / 3))
     if 8 * side**3 == n_atoms:
         return side, side, side
@@ -27,13 +23,7 @@ def silicon_cells(n_atoms: int) -> tuple[int, int, int]:
 
 
 def warm_engine(system: System, settle: int, **options: Any) -> Any:
-    """An engine that is compiled, has equalled out kinetic and potential energy, and has learnt its skins.
-
-    Args:
-        system: what to run.
-        settle: steps before the first timed one.
-        options: of the engine.
-    """
+    """An engine that is compiled, has equalled out kinetic and potential energy, and has learnt its skins."""
     from taichimd.program.engine import Engine
 
     engine = Engine(system.atoms, system.forcefield(), **options)
@@ -67,10 +57,7 @@ def in_turn(
 ) -> tuple[dict[str, list[float]], dict[str, int]]:
     """Milliseconds of one pass of each loop, the loops in turn; how many passes each repeat had.
 
-    Args:
-        loops: of a name: does so many passes, returns the seconds that they took.
-        length: seconds of a repeat, about.
-        repeats: how many.
+    A loop does so many passes, and returns the seconds that they took. `length`: seconds of a repeat, about.
     """
     passes = {name: steps_for(length, loop) for name, loop in loops.items()}
     each: dict[str, list[float]] = {name: [] for name in loops}

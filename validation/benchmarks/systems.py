@@ -8,31 +8,18 @@ from validation import systems
 
 @dataclass(frozen=True)
 class Case:
-    """A benchmark system in several sizes.
+    """A benchmark system in several sizes."""
 
-    Attributes:
-        build: the system of so many conventional cells in each direction.
-        atoms_per_cell: of the conventional cell.
-        cpu_sizes: numbers of atoms timed on a CPU by default.
-        cuda_sizes: numbers of atoms timed on a GPU by default.
-        what: one line for readers.
-        heat: times the kinetic energy of the start, in benchmarks: a perfect crystal gives half of it to its
-            bonds.
-    """
-
-    build: Callable[[int], systems.System]
-    atoms_per_cell: int
-    cpu_sizes: tuple[int, ...]
-    cuda_sizes: tuple[int, ...]
-    what: str
+    build: Callable[[int], systems.System]  # the system of so many conventional cells in each direction
+    atoms_per_cell: int  # of the conventional cell
+    cpu_sizes: tuple[int, ...]  # numbers of atoms timed on a CPU by default
+    cuda_sizes: tuple[int, ...]  # numbers of atoms timed on a GPU by default
+    what: str  # one line for readers
+    # times the kinetic energy of the start, in benchmarks: a perfect crystal gives half of it to its bonds
     heat: float = 2.0
 
     def system(self, n_atoms: int) -> systems.System:
-        """The system of exactly n_atoms atoms.
-
-        Raises:
-            ValueError: no cube of cells has that many atoms.
-        """
+        """The system of exactly n_atoms atoms, or a ValueError."""
         cells = round((n_atoms / self.atoms_per_cell) ** (1.0 / 3.0))
         if cells < 1 or self.atoms_per_cell * cells**3 != n_atoms:
             raise ValueError(f"{n_atoms} atoms are not {self.atoms_per_cell} times a cube")

@@ -57,11 +57,7 @@ class Run:
 
 
 def growth_rate(times: np.ndarray, distance: np.ndarray) -> float | None:
-    """Slope of log(max |dx|) against time (1/ps), between the rounding floor and the size of the cage.
-
-    Returns:
-        None where fewer than four snapshots lie in that window.
-    """
+    """Slope of log(max |dx|) against time (1/ps), between rounding and the size of the cage, or None."""
     window = (distance > 1e-13) & (distance < 1e-2) & (times > 0.05)
     if window.sum() < 4:
         return None

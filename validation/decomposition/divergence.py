@@ -127,12 +127,7 @@ def continued(system: Any, end: Arrays) -> dict[str, Any]:
 
 
 def compare(found: dict[tuple[str, int], dict[str, Any]], timestep: float) -> dict[str, Any]:
-    """Distances of pairs of runs and their growth; averages after APART, PD beside TD.
-
-    Args:
-        found: what `follow` gave, by decomposition and number of the copy.
-        timestep: internal units.
-    """
+    """Distances of pairs of runs and their growth; averages after APART, PD beside TD."""
     pairs, rates = {}, {}
     for kind, of_kind in pairs_of(list(found)).items():
         for one, other in of_kind:

@@ -13,17 +13,10 @@ PIECES = 5
 
 
 def growth(times: NDArray[np.float64], distance: NDArray[np.float64]) -> dict[str, Any] | None:
-    """Rate of exponential growth between LOW and HIGH.
+    """Rate of exponential growth of distances (angstrom) at times (ps) between LOW and HIGH; or None.
 
     The mean of least-squares slopes of log(distance) in equal pieces of that time, its error from their
     scatter: the rates of pieces are nearly independent, the deviations from one line through all are not.
-
-    Args:
-        times: ps, increasing.
-        distance: angstrom, at these times.
-
-    Returns:
-        None where fewer than two snapshots a piece lie between LOW and HIGH.
     """
     above = np.flatnonzero(distance > LOW)
     first = int(above[0]) if above.size else len(times)
@@ -73,16 +66,9 @@ def compare_groups(one: NDArray[np.float64], other: NDArray[np.float64]) -> dict
     """Whether the means of two groups of independent runs are the same: Student's t with a common variance.
 
     Blocks of one run would not do: a crystal that relaxes slowly differs from run to run by more than they
-    tell.
-
-    Args:
-        one: (runs,) averages, or (runs, bins) curves; two runs at least.
-        other: of the other group, likewise.
-
-    Returns:
-        For averages `difference`, `error`, `in_errors`; for curves their rms over the bins in which there is
-        anything, and the part of the bins that differ by more than two errors. `by_chance`: how often that is
-        so of equal means.
+    tell. For averages (runs,): `difference`, `error`, `in_errors`; for curves (runs, bins) their rms over the
+    bins in which there is anything, and the part of the bins that differ by more than two errors.
+    `by_chance`: how often that is so of equal means.
     """
     from scipy.stats import t as student
 

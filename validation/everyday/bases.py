@@ -38,16 +38,12 @@ PARAMETERS = ("Si.sw", "Si.tersoff", "Ar.lj", "Ar.atm", "SiC_2007.vashishta", "H
 
 @dataclass(frozen=True)
 class Base:
-    """A valid file.
+    """A valid file."""
 
-    Attributes:
-        name: of the file. content: valid. use: called with its path. changes: that suit it.
-    """
-
-    name: str
-    content: bytes
-    use: Callable[[Path], Any]
-    changes: list[mutate.Change]
+    name: str  # of the file
+    content: bytes  # valid
+    use: Callable[[Path], Any]  # called with its path
+    changes: list[mutate.Change]  # that suit it
 
 
 def bases(folder: Path) -> list[Base]:

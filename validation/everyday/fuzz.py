@@ -60,20 +60,7 @@ def _place(error: BaseException) -> str:
 
 
 def try_cases(cases: int, folder: Path, seed: int = SEED, kinds: str = "") -> dict[str, Any]:
-    """Try each base as it is, and then so many changed ones in turn.
-
-    Args:
-        cases: how many changed files.
-        folder: empty; bases leave files there that they need.
-        seed: of all changes; a case has its own from it and its number.
-        kinds: only bases with this in their names.
-
-    Returns:
-        Counts for each base, and what failed.
-
-    Raises:
-        TaichimdError: a base that is refused as it is.
-    """
+    """Try each base as it is, and then so many changed ones in turn; counts of each, and what failed."""
     all_of = [base for base in bases(folder) if kinds in base.name]
     counts: dict[str, Counter[str]] = {base.name: Counter() for base in all_of}
     failed = []

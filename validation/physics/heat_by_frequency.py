@@ -186,11 +186,7 @@ def silica_glass(options: argparse.Namespace) -> Atoms:
 
 
 def run(atoms: Atoms, options: argparse.Namespace, **changes: Any) -> tuple["Kappa", Any, float]:
-    """Run a case.
-
-    Returns:
-        What it finds, its settings, and the ms of a step of all runs of a launch in production.
-    """
+    """Run a case: what it finds, its settings, and the ms of a step of all runs of a launch in production."""
     from taichimd.settings.types import parse_time
     from taichimd.transport.kappa import thermal_conductivity
     from taichimd.transport.settings import KappaSettings
@@ -300,12 +296,7 @@ def spectrum_of(one: "Spectral") -> dict[str, Any]:
 
 
 def paths_of_short(found: dict[str, Any], short: Path) -> dict[str, Any]:
-    """Mean free paths and kappa(L) with the ballistic conductance of a result; nothing if there is none.
-
-    Args:
-        found: the result of HNEMD.
-        short: JSON of NEMD of short lengths.
-    """
+    """Mean free paths and kappa(L) of HNEMD with the ballistic conductance of NEMD, if there is one."""
     from taichimd.io.analysis_files import write_table
     from taichimd.transport.free_paths import COLUMN, paths_of
 
@@ -334,12 +325,7 @@ BANDS = ((0.0, 3.0), (3.0, 5.0), (5.0, 8.0), (8.0, 11.0), (11.0, 20.0))
 
 
 def bands(driven: dict[str, Any], between: dict[str, Any]) -> list[dict[str, Any]]:
-    """Conductivity (W/(m K)) of bands: of HNEMD, of NEMD of each length, and of NEMD at infinite length.
-
-    Args:
-        driven: the result of HNEMD.
-        between: the result of NEMD of several lengths.
-    """
+    """Conductivity (W/(m K)) of bands: of HNEMD, of NEMD of each length, and of NEMD at infinite length."""
     from taichimd.core.errors import AnalysisError
     from taichimd.estimators.conduction import extrapolate
 

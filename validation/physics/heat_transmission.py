@@ -120,15 +120,7 @@ def transmission(
     constants: NDArray[np.float64], masses: NDArray[np.float64], hot: NDArray[np.int64],
     cold: NDArray[np.int64], frequencies: NDArray[np.float64],
 ) -> NDArray[np.float64]:  # fmt: skip
-    """Transmission between the two baths.
-
-    Args:
-        constants: (n, n, 3, 3) eV/angstrom^2.
-        masses: (n,) amu.
-        hot: atoms of one bath.
-        cold: atoms of the other one.
-        frequencies: THz.
-    """
+    """Transmission between two baths, of force constants (n, n, 3, 3), eV/angstrom^2, at frequencies, THz."""
     n = len(masses)
     phi = constants.transpose(0, 2, 1, 3).reshape(3 * n, 3 * n)
     phi = 0.5 * (phi + phi.T)

@@ -307,9 +307,7 @@ def at_rest(of: dict[str, Any], options: Any, places: tuple[float, float]) -> di
 def expected(nemd: dict[str, Any], h: float) -> float:
     """Conductance in equilibrium that follows from NEMD, MW/(m^2 K).
 
-    Args:
-        nemd: what `driven` has found.
-        h: half of the length of a side, angstrom.
+    H: half of the length of a side, angstrom.
     """
     own = float(np.mean([one[0] for one in nemd["G_of_spectrum"]]))
     resistance = 1.0e-6 / own + sum(

@@ -50,37 +50,22 @@ def graphene_sheet(a: float) -> Atoms:
 
 @dataclass(frozen=True)
 class Material:
-    """What is run, and what it is compared with.
+    """What is run, and what it is compared with."""
 
-    Attributes:
-        cell: lattice constant (angstrom) -> smallest rectangular cell.
-        a: about the lattice constant of zero pressure, angstrom.
-        potential: parameter file.
-        cells: of the system along its first vector; as many along the others as make it equally long.
-        timestep: fs.
-        published: temperature (K) -> value and error, W/(m K).
-        source: of these.
-        thickness: angstrom, of a sheet.
-        usual: options that differ from `USUAL`.
-        tried: two multiples of `a` between which the pressure is zero.
-        settle: steps before it is sampled.
-        samples: of the pressure, 50 steps apart.
-        coupling_time: fs, of the Langevin thermostat meanwhile.
-    """
-
-    cell: Callable[[float], Atoms]
-    a: float
-    potential: str
-    cells: int
-    timestep: float
+    cell: Callable[[float], Atoms]  # lattice constant (angstrom) -> smallest rectangular cell
+    a: float  # about the lattice constant of zero pressure, angstrom
+    potential: str  # parameter file
+    cells: int  # of the system along its first vector; as many along the others as make it equally long
+    timestep: float  # fs
+    # temperature (K) -> value and error, W/(m K)
     published: dict[float, list[float]] = field(default_factory=dict)
-    source: str = "none: see the docstring of the driver"
-    thickness: float | None = None
-    usual: dict[str, Any] = field(default_factory=dict)
-    tried: tuple[float, float] = (0.998, 1.003)
-    settle: int = 4000
-    samples: int = 200
-    coupling_time: float = 100.0
+    source: str = "none: see the docstring of the driver"  # of these
+    thickness: float | None = None  # angstrom, of a sheet
+    usual: dict[str, Any] = field(default_factory=dict)  # options that differ from `USUAL`
+    tried: tuple[float, float] = (0.998, 1.003)  # two multiples of `a` between which the pressure is zero
+    settle: int = 4000  # steps before it is sampled
+    samples: int = 200  # of the pressure, 50 steps apart
+    coupling_time: float = 100.0  # fs, of the Langevin thermostat meanwhile
 
     @property
     def axes(self) -> int:

@@ -100,15 +100,7 @@ def _version() -> str:
 
 
 def by_frequency(found: Any, means: np.ndarray) -> dict[str, Any]:
-    """Conductivity of modes in bins of frequency.
-
-    Args:
-        found: phono3py's conductivity at several temperatures.
-        means: of the three directions at each temperature, W/(m K).
-
-    Returns:
-        Middles of bins (THz) and, for each temperature, W/(m K)/THz.
-    """
+    """Middles of bins (THz) and, for each temperature, the conductivity of modes in them, W/(m K)/THz."""
     modes = np.reshape(found.mode_kappa, (len(means), *found.frequencies.shape, 6))[..., :3].mean(axis=-1)
     edges = np.arange(0.0, found.frequencies.max() + BIN, BIN)
     by_bin = []

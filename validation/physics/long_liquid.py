@@ -45,15 +45,7 @@ def main() -> None:
 
 
 def compared(steps: int, cells: int) -> dict[str, Any]:
-    """Do the three runs, and compare them.
-
-    Args:
-        steps: of each run.
-        cells: that an atom may be away before it is folded.
-
-    Returns:
-        What was found: lengths in angstrom, times in fs, and whether bits are the same.
-    """
+    """Do the three runs, and compare them: lengths in angstrom, times in fs, and whether bits agree."""
     from taichimd.system import folding
 
     folding.CELLS = ((10**9, cells),)
@@ -97,13 +89,7 @@ def compared(steps: int, cells: int) -> dict[str, Any]:
 
 
 class Run:
-    """A run of the liquid in NVE.
-
-    Args:
-        liquid: atoms, positions in the cell.
-        step: number of the first step.
-        turns: (n, 3) cells by which the atoms have been folded before, or None.
-    """
+    """A run of the liquid in NVE; `turns`: (n, 3) cells by which atoms have been folded before, or None."""
 
     def __init__(self, liquid: Any, step: int, turns: Any) -> None:
         from taichimd import Simulation

@@ -63,14 +63,9 @@ def main() -> None:
 def properties(
     potential: str, element: str, lattice: str, backend: str, coarser: int = 1
 ) -> dict[str, float]:
-    """Properties at 0 K, by the names of the papers' values.
+    """Properties of a potential at 0 K, by the names of the papers' values.
 
-    Args:
-        potential: a file.
-        element: chemical symbol.
-        lattice: fcc or bcc.
-        backend: of taichimd.
-        coarser: 1, or 2: twice the strain, half of the planes, ten times the tolerances.
+    `coarser`: 1, or 2: twice the strain, half of the planes, ten times the tolerances.
     """
     from taichimd import relax
 

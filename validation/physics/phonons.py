@@ -96,18 +96,11 @@ def lattice(potential: str) -> float:
 def dispersion(
     primitive: Atoms, supercell: Atoms, constants: NDArray[np.float64], points: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Frequencies of phonons at wave vectors, from force constants of the atoms of a primitive cell.
+    """Frequencies (q, 3 n_primitive), THz, rising, at wave vectors in reciprocal vectors; imaginary ones < 0.
 
     D_ij,ab(q) = sum over images of j of Phi_ij,ab exp(i q.R)/sqrt(m_i m_j); images at equal distances share.
-
-    Args:
-        primitive: the cell, whose atoms are the first of the supercell (`primitive.repeat(...)`).
-        supercell: as of `second_order`.
-        constants: (n_primitive, n, 3, 3) eV/angstrom^2.
-        points: (q, 3) wave vectors in reciprocal vectors of the primitive cell, without 2 pi.
-
-    Returns:
-        (q, 3 n_primitive) THz in rising order; imaginary ones are below 0.
+    Constants (n_primitive, n, 3, 3), eV/angstrom^2, are of the atoms of a primitive cell, the first of the
+    supercell.
     """
     m, n = len(primitive), len(supercell)
     masses = primitive.get_masses()

@@ -79,11 +79,7 @@ def main() -> None:
 
 
 def quench(options: argparse.Namespace) -> dict[str, Any]:
-    """Melt, cool, settle and sample.
-
-    Returns:
-        `symbols`; `frames` (samples, n, 3) and `cell` in angstrom; and the first part of the `report`.
-    """
+    """Melt, cool, settle and sample: `symbols`, `frames` and `cell` (angstrom), first part of `report`."""
     from taichimd import Bussi, Simulation
     from taichimd.system.lattices import build_lattice
 
@@ -174,13 +170,7 @@ def quench(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def compare(symbols: list[str], frames: Any, cell: Any) -> dict[str, Any]:
-    """Distances, angles and coordination beside the published ones.
-
-    Args:
-        symbols: (n,).
-        frames: (samples, n, 3) angstrom.
-        cell: (3, 3) angstrom.
-    """
+    """Distances, angles and coordination beside the published ones."""
     from taichimd.estimators.bonds import bond_structure, highest_peak
     from taichimd.io.frames import Frames
     from taichimd.observables.rdf import pair_distributions

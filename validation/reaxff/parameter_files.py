@@ -30,21 +30,15 @@ Place = tuple[str, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Shipped:
-    """A shipped set.
+    """A shipped set."""
 
-    Attributes:
-        elements: in the order of its file.
-        copies: (package, module, folder) and name of each file with the set; it is written from the first.
-        title: what its first line says besides the contributor and the elements.
-        general: general parameters that differ from those of the first copy; no energy of ours uses them.
-        atoms: columns of atoms, likewise.
-    """
-
-    elements: tuple[str, ...]
+    elements: tuple[str, ...]  # in the order of its file
+    # (package, module, folder) and name of each file with the set; it is written from the first
     copies: tuple[tuple[tuple[str, str, str], str], ...]
-    title: Mapping[str, str]
+    title: Mapping[str, str]  # what its first line says besides the contributor and the elements
+    # general parameters that differ from those of the first copy; no energy of ours uses them
     general: Mapping[str, float]
-    atoms: Mapping[tuple[str, str], float]
+    atoms: Mapping[tuple[str, str], float]  # columns of atoms, likewise
 
 
 SETS = {
@@ -168,9 +162,8 @@ def _write(name: str, shipped: Shipped, copy: FField, date: str) -> None:
 def compare(ours: FField, copy: FField, elements: tuple[str, ...]) -> dict[str, Any]:
     """Compare all numbers that two files hold for some elements, exactly.
 
-    Returns:
-        How many numbers were compared; how many differ, of columns that energies use and of others; these
-        differences; entries that only one file has.
+    How many numbers were compared; how many differ, of columns that energies use and of others; these
+    differences; entries that only one file has.
     """
     own, other = numbers(ours, elements), numbers(copy, elements)
     compared, differences, missing = 0, [], []

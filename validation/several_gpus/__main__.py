@@ -68,11 +68,7 @@ def main() -> None:
 
 
 def run_group(settings: dict[str, Any], options: Any, report: dict[str, Any], end: float) -> list[str]:
-    """Let a group of processes do cases, one after the other, and take what it finds into the report.
-
-    Returns:
-        The cases that are left.
-    """
+    """Let a group of processes do cases, one after the other, into the report; the cases that are left."""
     from taichimd.core.processes import mpiexec
 
     left, seen = list(settings["cases"]), 0

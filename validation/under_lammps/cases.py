@@ -48,13 +48,8 @@ def drifting(system: System, steps: int) -> System:
 def opened(lmp: Any, system: System, processes: int, skin: float, repeat: str = "") -> Any:
     """Put a system into a LAMMPS; returns its box (`taichimd/lammps/reference.py`).
 
-    Args:
-        lmp: LAMMPS's object.
-        system: the atoms.
-        processes: of MPI.
-        skin: of LAMMPS, angstrom.
-        repeat: so many copies along each vector, as LAMMPS's `replicate` takes them, with velocities of the
-            system's temperature; to pass millions of atoms from Python would take minutes.
+    `repeat`: so many copies along each vector, as LAMMPS's `replicate` takes them, with velocities of the
+    system's temperature; to pass millions of atoms from Python would take minutes.
     """
     from taichimd.lammps.reference import MVV2E, create_atoms, lammps_box, setup_commands, unique_elements
 

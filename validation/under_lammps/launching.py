@@ -14,11 +14,7 @@ from validation.common import ROOT
 
 
 def run_workers(processes: int, **settings: Any) -> dict[str, Any]:
-    """What a case has given in so many processes.
-
-    Raises:
-        RuntimeError: they have failed; the last lines of their output are the message.
-    """
+    """What a case has given in so many processes."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "found.npz"
         file = Path(folder) / "settings.json"

@@ -132,11 +132,7 @@ def prepare(folder: Path, potential: str, atoms: Atoms, timestep: float, runs: S
 
 
 def run_gpumd(program: Path, folder: Path) -> tuple[float, float]:
-    """Atom-steps a second of the last run, as GPUMD prints them, and the temperature (K) at its end.
-
-    Raises:
-        RuntimeError: GPUMD failed; with the end of what it said.
-    """
+    """Atom-steps a second of the last run, as GPUMD prints them, and the temperature (K) at its end."""
     (folder / "thermo.out").unlink(missing_ok=True)
     done = subprocess.run([program.resolve()], cwd=folder, capture_output=True, text=True)
     (folder / "gpumd.log").write_text(done.stdout)

@@ -42,19 +42,12 @@ ATOMICS = ("float atomics", "integer atomics")
 
 @dataclass(frozen=True)
 class Case:
-    """Candidates and condition.
+    """Candidates and condition."""
 
-    Attributes:
-        reach: of the candidates, angstrom.
-        cutoffs: of the condition.
-        most: largest number of atoms on a CPU and on a GPU.
-        what: for readers.
-    """
-
-    reach: float
-    cutoffs: tuple[float, float]
-    most: dict[str, int]
-    what: str
+    reach: float  # of the candidates, angstrom
+    cutoffs: tuple[float, float]  # of the condition
+    most: dict[str, int]  # largest number of atoms on a CPU and on a GPU
+    what: str  # for readers
 
 
 CASES = {

@@ -101,11 +101,7 @@ class ChainList:
         self.places = [ti.ndarray(ti.i32, 1) for _ in range(3)]
 
     def build(self) -> None:
-        """List the chains of the present bond orders. The need is known before memory is allocated.
-
-        Raises:
-            CapacityError: more chains than memory or 32 bits hold. The list is then empty.
-        """
+        """List the chains of the present bond orders. The need is known before memory is allocated."""
         self.count = 0
         while self._bonds.m:
             with literals(ti.f64):

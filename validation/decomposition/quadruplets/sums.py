@@ -267,17 +267,12 @@ def _tuple_kernel(function: Callable[..., Any]) -> Any:
 
 @dataclass(frozen=True)
 class ChainSums:
-    """What a function of chains adds up to.
+    """What a function of chains adds up to."""
 
-    Attributes:
-        energies: (n,) eV: of each chain, half goes to each of its central atoms. forces: (n, 3) eV/angstrom
-        at constant bond orders, -dU/dr. slopes: (m,) eV: dU/ds of the bond, the same for both directions. If
-        bond orders depend on distance, forces of
-            slope ds/dr along the bond come on top.
-    """
-
-    energies: NDArray[np.float64]
-    forces: NDArray[np.float64]
+    energies: NDArray[np.float64]  # (n,) eV: of each chain, half goes to each of its central atoms
+    forces: NDArray[np.float64]  # (n, 3) eV/angstrom at constant bond orders, -dU/dr
+    # (m,) eV: dU/ds of the bond, the same for both directions. If bond orders depend on distance, forces of
+    # slope ds/dr along the bond come on top.
     slopes: NDArray[np.float64]
 
 
@@ -317,14 +312,7 @@ class ChainTerm:
         self._room, self._of_chains = 0, _arrays_of_chains(1)
 
     def queue(self, decomposition: str) -> None:
-        """Queue the sums of the present positions and bond orders; does not wait for them.
-
-        Args:
-            decomposition: one of `DECOMPOSITIONS`.
-
-        Raises:
-            CapacityError: what is kept of each chain does not fit ("tuple" alone).
-        """
+        """Queue the sums of the present positions and bond orders; does not wait for them."""
         with literals(ti.f64):
             if decomposition == "tuple":
                 self._reserve()
