@@ -73,7 +73,7 @@ def score(
     pseudo_counts: Annotated[str | None, typer.Option(help=_PSEUDO + " [default: the table's]")] = None,
     reference: Annotated[str | None, typer.Option(help=_REFERENCE + " [default: the table's]")] = None,
     method: Annotated[
-        str, typer.Option(help="forward, windows or direct-windows; all give the same bits.")
+        str, typer.Option(help="forward, windows or direct-windows; all scores are bitwise identical.")
     ] = "forward",
     output: Annotated[str | None, typer.Option(help="CSV file of the scores.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
