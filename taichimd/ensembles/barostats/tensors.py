@@ -134,12 +134,13 @@ def tensor_functions(coupling: Any, by_slot: bool) -> TensorFunctions:
     @ti.func
     def noise(seed, interval, first: ti.template()):
         """A symmetric matrix of normals: variance 1 on the diagonal, 1/2 beside it."""
-        one, two = normal2(seed, GLOBAL, interval, CELL, first)
-        three, four = normal2(seed, GLOBAL, interval, CELL, first + 1)
-        five, six = normal2(seed, GLOBAL, interval, CELL, first + 2)
+        x = ti.Vector.zero(ti.f64, 6)
+        ti.loop_config(serialize=True)
+        for k in range(3):
+            x[2 * k], x[2 * k + 1] = normal2(seed, GLOBAL, interval, CELL, first + k)
         off = ti.sqrt(ti.cast(0.5, ti.f64))
         return ti.Matrix(
-            [[one, off * six, off * five], [off * six, two, off * four], [off * five, off * four, three]]
+            [[x[0], off * x[5], off * x[4]], [off * x[5], x[1], off * x[3]], [off * x[4], off * x[3], x[2]]]
         )
 
     return TensorFunctions(
