@@ -11,7 +11,7 @@ from typing import Any
 
 from taichimd.core.arguments import Kernel, Number, device_helper, kernel, types_of
 from taichimd.core.runtime import DeviceFunction, in_double, ti
-from taichimd.ensembles.matrices import square
+from taichimd.ensembles.matrices import product, square
 from taichimd.neighbours.control import Control
 from taichimd.neighbours.sorted_atoms import BINS, LAYOUT, REACH
 from taichimd.system.cell import MAX_STRETCH, NEAR_LIST, ONLY, VERLET_LIST, taken_cells
@@ -85,16 +85,16 @@ def cell_functions(real: Any, moves: bool, batch: bool = False, deforms: bool = 
         """Cell k and the strains, in the drift that follows; whether it is fit to be done. Serial."""
         extra = cells.stretch[k]
         h = cells.vectors[k]
-        h += h @ extra
+        h += product(h, extra)
         strains = [cells.strain[2 * k + which] for which in ti.static((NEAR_LIST, VERLET_LIST))]
         cells.vectors[k] = h
         if ti.static(deforms):
             f = cells.gradient[k]
-            f += f @ extra
+            f += product(f, extra)
             cells.gradient[k] = f
         for which in ti.static((NEAR_LIST, VERLET_LIST)):
             m = strains[which]
-            m += m @ extra
+            m += product(m, extra)
             m += extra
             cells.strain[2 * k + which] = m
             cells.lost[2 * k + which] = 0.5 * cells.reach[2 * k + which] * ti.sqrt(square(m))

@@ -4,7 +4,7 @@ from typing import Any
 
 from taichimd.core.runtime import ti
 from taichimd.ensembles.barostats import layout as baro
-from taichimd.ensembles.matrices import contracted, logarithm, read3, series, write3
+from taichimd.ensembles.matrices import contracted, logarithm, product, read3, series, write3
 
 
 def deformation_function() -> Any:
@@ -30,20 +30,21 @@ def deformation_function() -> Any:
                             x[a, c] -= reached[a, k] * x[k, c]
                         x[a, c] /= reached[a, a]
             else:
-                x = x @ series(x, 1)
-                write3(bath, baro.REACHED, reached + reached @ x)
+                x = product(x, series(x, 1))
+                write3(bath, baro.REACHED, reached + product(reached, x))
             strain = logarithm(x)
             work = -0.5 * contracted(virial, strain)
             write3(bath, baro.STRAIN, strain)
             if bath[baro.PECULIAR] == 1.0:
                 back = series(-strain, 0)
-                now = scale.transpose() @ twice @ scale
-                bath[baro.STRAIN_WORK] += 0.5 * ((back.transpose() @ now @ back).trace() - now.trace())
-                new_scale = scale @ back
+                now = product(product(scale.transpose(), twice), scale)
+                after = product(product(back.transpose(), now), back)
+                bath[baro.STRAIN_WORK] += 0.5 * (after.trace() - now.trace())
+                new_scale = product(scale, back)
             bath[baro.STRAIN_WORK] += work
             bath[baro.STRAIN_WORK_AHEAD] = -work
-            new_drift = drift @ series(strain, 1)
-            new_stretch = stretch + stretch @ x
+            new_drift = product(drift, series(strain, 1))
+            new_stretch = stretch + product(stretch, x)
         return new_scale, new_stretch, new_drift
 
     return deformation

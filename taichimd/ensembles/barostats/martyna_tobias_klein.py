@@ -54,7 +54,7 @@ class InertialCell(CellMotion):
         """Device function of an action; see `CellMotion.action_function`."""
         from taichimd.core.math import exp, sqrt
         from taichimd.core.runtime import ti
-        from taichimd.ensembles.matrices import grown, read3, series, square, write3
+        from taichimd.ensembles.matrices import grown, product, read3, series, square, write3
         from taichimd.ensembles.thermostats.ledger import along_ramp, seed_of
 
         project, noise = tensors.project, tensors.noise
@@ -77,7 +77,7 @@ class InertialCell(CellMotion):
                 0.5 * time / mass
             )
             first = series((u + (u.trace() / freedom) * one) * (-0.5 * time), 0)
-            twice = first.transpose() @ twice @ first
+            twice = product(product(first.transpose(), twice), first)
             by = factor(0.5 * twice.trace(), kt, time, interval, ledger, bath)
             twice *= by * by
             kept = exp(-time / bath[CELL_TIME])
@@ -89,13 +89,13 @@ class InertialCell(CellMotion):
             # The step is symmetric about this place: only here the error of the energy is of second order.
             middle = 0.5 * (twice.trace() + mass * square(u))
             second = series((u + (u.trace() / freedom) * one) * (-0.5 * time), 0)
-            twice = second.transpose() @ twice @ second
+            twice = product(product(second.transpose(), twice), second)
             u += project(twice + virial - volume * wanted + (twice.trace() / freedom) * one) * (
                 0.5 * time / mass
             )
             write3(bath, CELL_VELOCITY, u)
             bath[AHEAD] = middle - 0.5 * (twice.trace() + mass * square(u))
-            scale = first @ second * by
+            scale = product(first, second) * by
             return scale, series(u * time, 0), series(u * time, 1)
 
         return action

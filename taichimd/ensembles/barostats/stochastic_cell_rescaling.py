@@ -62,7 +62,7 @@ class StochasticCell(CellMotion):
         """Device function of an action; with `due` it is also called in the step after an action."""
         from taichimd.core.math import sqrt
         from taichimd.core.runtime import ti
-        from taichimd.ensembles.matrices import contracted, read3, series, write3
+        from taichimd.ensembles.matrices import contracted, product, read3, series, write3
         from taichimd.ensembles.thermostats.ledger import seed_of
 
         project, noise = tensors.project, tensors.noise
@@ -89,7 +89,7 @@ class StochasticCell(CellMotion):
                 )
                 scale, stretch = series(-strain, 0), series(strain, 0)
                 work = 0.5 * contracted(virial, strain)
-                bath[RECEIVED] += 0.5 * (twice.trace() - (scale @ twice @ scale).trace()) + work
+                bath[RECEIVED] += 0.5 * (twice.trace() - product(product(scale, twice), scale).trace()) + work
                 bath[AHEAD] = -work
                 write3(bath, LAST_STRAIN, strain)
                 scale *= by
