@@ -33,6 +33,8 @@ CASES = {
     "hot tersoff 512,000 nve": ("tersoff-si", 512_000, "nve", 300),
     "tersoff 8,000 nvt-bussi": ("tersoff-si", 8_000, "nvt-bussi", 3_000),
     "tersoff 8,000 nvt-langevin": ("tersoff-si", 8_000, "nvt-langevin", 3_000),
+    "tersoff 8,000 npt-scr": ("tersoff-si", 8_000, "npt-scr", 3_000),
+    "tersoff 8,000 npt-mtk": ("tersoff-si", 8_000, "npt-mtk", 3_000),
     "tersoff 64,000 npt-berendsen": ("tersoff-si", 64_000, NPT, 2_000),
     "sw 1,000 nve": ("sw-si", 1_000, "nve", 6_000),
     "sw 8,000 nve": ("sw-si", 8_000, "nve", 6_000),
@@ -106,6 +108,8 @@ def measure(options: argparse.Namespace) -> None:
         "nvt-bussi": taichimd.Bussi(300.0, seed=3),
         "nvt-langevin": taichimd.Langevin(300.0, seed=3),
         NPT: taichimd.BerendsenNPT(300.0, pressure=0.0, bulk_modulus=98.0, seed=3),
+        "npt-scr": taichimd.StochasticCellRescaling(300.0, pressure=0.0, bulk_modulus=98.0, seed=3),
+        "npt-mtk": taichimd.MartynaTobiasKlein(300.0, pressure=0.0, seed=3),
     }
     for name in chosen(options):
         system_name, n_atoms, ensemble, steps = CASES[name]
