@@ -44,6 +44,8 @@ class Lists:
         expected: steps that a list lasts, by experience.
         bins_hold: whether no atom can leave the bins of the last build.
         age: steps since the last build.
+        jumped: whether atoms or cells were set since then: how long the list lasts says nothing about how
+            fast atoms drift, and skins do not learn from it.
         most_age: steps after which a loop on the device builds again without need (`force_builds`), or
             `NEVER`.
     """
@@ -73,7 +75,7 @@ class Lists:
         self._seen = self.look()
         self.bins_hold = False
         self.expected = 50.0
-        self.age = 0
+        self.age, self.jumped = 0, False
         self._pace, self._calls, self._builds = float(unroll), 0, 0
         self._trust = 0
         self.most_age = NEVER
@@ -107,7 +109,7 @@ class Lists:
 
     def outdate(self) -> None:
         """Ask for a rebuild: the cell has changed, or an atom has jumped."""
-        self._outdated = True
+        self._outdated = self.jumped = True
 
     @property
     def builds_allowed(self) -> int:
@@ -183,7 +185,7 @@ class Lists:
             if self._outdated:
                 seen.overfull[:] = 0
             grown = [near.grow(seen) for near in self.near]
-            if not any(grown) and self.age and self.most_age == NEVER:
+            if not any(grown) and self.age and not self.jumped and self.most_age == NEVER:
                 self.expected = 0.5 * (self.expected + self.age)
                 self._trust = min(2 * self._trust + 1, MAX_BUILDS)
                 if self.skins.learn(self.age, seen.cuts):
@@ -194,7 +196,7 @@ class Lists:
             self.bins_hold = all(frame.pbc.all() for frame in frames)
             for near in self.near:
                 near.set_places(self.verlet.shifts.shape[0])
-        self.age = 0
+        self.age, self.jumped = 0, False
         self._outdated = False
         seen.rebuild = 0
         return True
@@ -219,7 +221,7 @@ class Lists:
         builds, self._builds = self._seen.builds - self._builds, self._seen.builds
         if builds:
             self.verlet.builds += builds
-            self.age = self._seen.done - self._seen.built_at
+            self.age, self.jumped = self._seen.done - self._seen.built_at, False
         # Calls after a list's end have done nothing, and say nothing of the next ones.
         calls = (self._seen.calls - self._calls) % 2**32
         self._calls += calls

@@ -102,6 +102,8 @@ class VerletList:
         self._bin_capacity = 0
         self._reserve_bins(1)
         self._plan_of: tuple[Frames, float, NDArray[np.int64]] | None = None
+        # Of the atoms when they last left the bins, or the cells changed: other skins need no new extents.
+        self._extents: tuple[Frames, list[Extent | None]] | None = None
 
     def build(self, state: State, frames: Frames, radius: float, control: Any) -> None:
         """Sort the atoms in space and fill the list. The device says in `control` whether it is fit.
@@ -148,10 +150,12 @@ class VerletList:
 
     def _plan(self, state: State, frames: Frames, radius: float) -> None:
         """Lay out bins and images, and reserve room."""
-        # Only directions without periodicity need to know where the atoms are.
-        of_all = None if all(frame.pbc.all() for frame in frames) else state.get("pos")
-        parts = zip(frames, state.parts, strict=True)
-        extents = [None if of_all is None else extent_of(frame, of_all[part]) for frame, part in parts]
+        if self._extents is None or self._extents[0] is not frames:
+            # Only directions without periodicity need to know where the atoms are.
+            of_all = None if all(frame.pbc.all() for frame in frames) else state.get("pos")
+            parts = zip(frames, state.parts, strict=True)
+            self._extents = frames, [of_all if of_all is None else extent_of(f, of_all[p]) for f, p in parts]
+        extents = self._extents[1]
         errors = [_error_of(*one, radius) for one in zip(frames, extents, strict=True)]
         reach = radius + self._choose(state, max(errors))
         sizes, shared = state.sizes.tolist(), self.search.together
@@ -241,6 +245,7 @@ class VerletList:
             self._reserve_rows(state, seen.longest_row)
         images = seen.largest_image.astype(np.int64)
         if (images == OUTSIDE).any() and self._plan_of is not None:
+            self._extents = None
             self._plan(state, frames, self._plan_of[1])
         images[images == OUTSIDE] = 0
         self._set_images(np.maximum(self.most_image, images), state.n)

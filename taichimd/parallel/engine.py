@@ -332,8 +332,8 @@ class ParallelEngine(NotCopied):
         held.phases.mark("host")
         enough = not self._choose_next
         if enough:
-            self._device.lists.age = self._ahead.age
             self._device.lists.outdate()
+            self._device.lists.age, self._device.lists.jumped = self._ahead.age, False
             enough = self._evaluate_all(evaluate, anew=False)
         if not enough:
             self._choose(held.all(held.state.pos), held.all(held.state.vel))

@@ -158,6 +158,7 @@ class Device:
     def moved(self) -> None:
         """Positions came from outside: outdate the list if they break it."""
         self.forces_known = self.evaluated = self.blown = False
+        self.lists.jumped = True
         self.jumped(True)
         self.call(self._run.moved, self.system())
 

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
-from ase import Atoms
+from ase import Atoms, units
+from ase.build import bulk
 
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.neighbours.skins import Skins
+from taichimd.program.batch import Batch
 from taichimd.program.engine import Engine
 
 
@@ -63,3 +65,31 @@ def test_the_near_list_stays_within_the_verlet_list_whatever_is_learnt(skin, kin
         assert skins.outer == skin
         assert skins.inner < skins.outer
         assert skins.drift > 0.0
+
+
+@pytest.mark.parametrize("systems", [1, 2])
+def test_skins_do_not_learn_from_lists_that_a_jump_of_positions_has_ended(systems):
+    """Short runs from two states in turn: each begins with a list that the last run did not outdate."""
+    argon = LennardJones(epsilon=0.0104, sigma=3.4, cutoff=8.0)
+    atoms = bulk("Ar", cubic=True, a=5.3).repeat(3)
+    atoms.set_velocities(np.random.default_rng(1).normal(0.0, 0.002 / units.fs, (len(atoms), 3)))
+    made = Engine(atoms, argon, backend="cpu") if systems == 1 else Batch([atoms] * 2, argon, backend="cpu")
+    ones = made.members if systems == 2 else [made]
+    lists = made.device.lists
+
+    def state():
+        return {"positions": ones[0].positions(), "velocities": ones[0].velocities()}
+
+    first = state()
+    made.advance(1500, 2.0 * units.fs)
+    learnt, builds = (lists.skins.outer, lists.skins.inner, lists.expected), lists.verlet.builds
+    assert learnt[0] != Engine(atoms, argon, backend="cpu").device.lists.skins.outer
+    second = state()
+    for start in [first, second] * 3:
+        for one in ones:
+            one.set_state(**start)
+        made.advance(5, 2.0 * units.fs)
+        assert (lists.skins.outer, lists.skins.inner, lists.expected) == learnt
+    assert lists.verlet.builds >= builds + 6
+    made.advance(1000, 2.0 * units.fs)
+    assert lists.expected != learnt[2]

@@ -5,6 +5,7 @@ import pytest
 from ase import Atoms, units
 
 from taichimd import LennardJones
+from taichimd.neighbours import verlet_list
 from taichimd.neighbours.lists import Lists
 from taichimd.neighbours.verlet_list import VerletList
 from taichimd.program.batch import Batch
@@ -43,7 +44,7 @@ def test_bins_serve_until_an_atom_leaves_them(pbc, plans, monkeypatch):
     ends, laid_out = [], []
     for often in (False, True):
         if often:
-            monkeypatch.setattr(VerletList, "_planned", lambda *_: False)
+            monkeypatch.setattr(VerletList, "_planned", lambda self, *_: setattr(self, "_extents", None))
             monkeypatch.setattr(Lists, "builds_allowed", 0)
         engine = Engine(atoms, ARGON, backend="cpu")
         plans.clear()
@@ -81,3 +82,21 @@ def test_atoms_that_are_put_outside_of_the_bins_are_found(plans):
     engine.set_state(positions=atoms.positions)
     np.testing.assert_array_equal(engine.forces(), Engine(atoms, ARGON, backend="cpu").forces())
     assert plans
+
+
+def test_a_change_of_the_skins_reads_no_positions(plans, monkeypatch):
+    """Bins of other skins cover the same extent, of one system and of each of several."""
+    each = [droplet(5), droplet(6)]
+    each[1].pbc = [False, True, True]
+    batch = Batch(each, ARGON, backend="cpu")
+    forces = [member.forces() for member in batch.members]
+    plans.clear()
+    monkeypatch.setattr(verlet_list, "extent_of", None)
+    lists = batch.device.lists
+    for outer in (0.7, 0.2):
+        lists.skins.outer = outer * lists.cutoff
+        lists.outdate()
+        batch.device.finish()
+        batch.forget()
+        np.testing.assert_array_equal([member.forces() for member in batch.members], forces)
+    assert len(plans) == 2
