@@ -237,8 +237,8 @@ def ReaxFF(  # noqa: N802
         net_charge: sum of all charges, e; `charge` is the same.
         lammps_forces: whether to compute the forces of LAMMPS. These differ from the gradient of the energy
             if a light atom has a pi bond to a heavy atom.
-        tables: whether van der Waals and Coulomb terms of pairs come from look-up tables, whose errors are as
-            small as round-off; False evaluates the formulas.
+        tables: whether the van der Waals term of pairs comes from look-up tables, whose errors are as small
+            as round-off; False evaluates the formula.
         charges: the charge model, "qeq" (default), "qeqr", "qtpie" or "acks2"; or how a step solves it:
             "converged" (default): charges of each step are iterated to the tolerance; "extended-lagrangian":
             one iteration from auxiliary charges that are integrated with the atoms; or one of each with a "+"

@@ -85,6 +85,7 @@ def nonbonded_kernels(
     systems. `blocks`: of the grid that the kernels are compiled for.
     """
     types = types_with_pairs(types_of(real), stored)
+    tapers = ("lower", "inverse_width", "inverse_gamma3") if tabulated else ("lower", "inverse_width")
     layout = row_layout(backend)
     many = threads_of_row(layout)
     pair = look_up if tabulated else pair_function(form)
@@ -148,7 +149,7 @@ def nonbonded_kernels(
     given = Given.only(
         "threads", "shifts", "charge", "constants", "elements", atoms=Atoms.only("n", "pos", "kind"),
         matrix=Matrix.only("width", "shift_bits", "count", "entries"), shapes=Look if tabulated else Shapes,
-        screening=Screening.only("lower", "inverse_width"), progress=Progress.only("flags"),
+        screening=Screening.only(*tapers), progress=Progress.only("flags"),
         batched=Batched.only("system") if batch else None,
     )  # fmt: skip
 

@@ -1,10 +1,13 @@
-"""Look-up tables of nonbonded pairs: polynomials of fifth order between equidistant distances.
+"""Look-up tables of the van der Waals energy: polynomials of fifth order between equidistant distances.
 
 In an interval of length h = cutoff/intervals, at t = r/h - k from 0 to 1, a function has the polynomial that
 agrees with it and its slope at t = 0, 1/2 and 1 (Hermite interpolation). The error falls with h^6 in
 energies. The slope is that of the polynomial, so forces are the derivative of the energy of the table; their
 error falls with h^5. A device makes the table with the functions of `pairs`: the same bits on each. Of water,
 1,000 intervals up to 10 angstrom have errors of 1e-14 of the energy and 2e-11 eV/angstrom.
+
+The Coulomb interaction is computed: threads of a GPU that read different intervals wait for each other, and
+its formula takes less time than six more numbers of an interval.
 """
 
 from functools import cache
@@ -14,9 +17,10 @@ from taichimd.core.arguments import ArrayField, Bundle, Number, kernel, types_of
 from taichimd.core.runtime import ti
 from taichimd.forcefields.reaxff.matrix import Screening
 from taichimd.forcefields.reaxff.pairs import LEAST_R2, Form, Shapes, pair_function
+from taichimd.forcefields.reaxff.taper import coulomb
 
-COLUMNS = 12
-"""Numbers of an interval: six coefficients of U, lowest power first, then six of K."""
+COLUMNS = 6
+"""Numbers of an interval: coefficients of U, lowest power first."""
 
 
 class Look(Bundle):
@@ -24,9 +28,7 @@ class Look(Bundle):
 
     intervals: Any = Number("i32", "of each pair of kinds")
     per_angstrom: Any = Number("f64", "1/h, intervals in an angstrom")
-    coefficients: Any = ArrayField(
-        "f64", "kinds^2 intervals columns", "U in eV and K in 1/angstrom, by powers of t"
-    )
+    coefficients: Any = ArrayField("f64", "kinds^2 intervals columns", "U in eV, by powers of t")
 
 
 def pairs_of(n_kinds: int) -> int:
@@ -48,12 +50,11 @@ def fill_kernel(form: Form) -> Any:
 
     @ti.func
     def at_node(k, a, b, n_kinds, look: ti.template(), shapes: ti.template(), screening: ti.template()):
-        """U, h dU/dr, K, h dK/dr at the distance of `k` intervals."""
+        """U and h dU/dr at the distance of `k` intervals."""
         r = k / look.per_angstrom
         r2 = ti.max(r * r, LEAST_R2)
-        u, w, c, dc = pair(r2, a, b, n_kinds, shapes, screening)
-        step = ti.sqrt(r2) / look.per_angstrom
-        return ti.Vector([u, w * step, c, dc * step])
+        u, w, _c, _dc = pair(r2, a, b, n_kinds, shapes, screening)
+        return u, w * (ti.sqrt(r2) / look.per_angstrom)
 
     @kernel(
         types_of(ti.f64), n_kinds=Number("i32", "species"), look=Look, shapes=Shapes,
@@ -64,25 +65,22 @@ def fill_kernel(form: Form) -> Any:
             row, k = place // look.intervals, place % look.intervals
             a, b = row // n_kinds, row % n_kinds
             if a >= b:
-                first = at_node(1.0 * k, a, b, n_kinds, look, shapes, screening)
-                middle = at_node(k + 0.5, a, b, n_kinds, look, shapes, screening)
-                last = at_node(k + 1.0, a, b, n_kinds, look, shapes, screening)
-                for c in ti.static(range(2)):
-                    f, slope = first[2 * c], first[2 * c + 1]
-                    # Relative to the first value, which need not be added up with large factors.
-                    g, g_slope = middle[2 * c] - f, middle[2 * c + 1]
-                    e, e_slope = last[2 * c] - f, last[2 * c + 1]
-                    at = COLUMNS * (table_of(a, b) * look.intervals + k) + 6 * c
-                    look.coefficients[at] = f
-                    look.coefficients[at + 1] = slope
-                    look.coefficients[at + 2] = 16.0 * g + 7.0 * e - 6.0 * slope - 8.0 * g_slope - e_slope
-                    look.coefficients[at + 3] = (
-                        -32.0 * g - 34.0 * e + 13.0 * slope + 32.0 * g_slope + 5.0 * e_slope
-                    )
-                    look.coefficients[at + 4] = (
-                        16.0 * g + 52.0 * e - 12.0 * slope - 40.0 * g_slope - 8.0 * e_slope
-                    )
-                    look.coefficients[at + 5] = -24.0 * e + 4.0 * slope + 16.0 * g_slope + 4.0 * e_slope
+                f, slope = at_node(1.0 * k, a, b, n_kinds, look, shapes, screening)
+                middle, g_slope = at_node(k + 0.5, a, b, n_kinds, look, shapes, screening)
+                last, e_slope = at_node(k + 1.0, a, b, n_kinds, look, shapes, screening)
+                # Relative to the first value, which need not be added up with large factors.
+                g, e = middle - f, last - f
+                at = COLUMNS * (table_of(a, b) * look.intervals + k)
+                look.coefficients[at] = f
+                look.coefficients[at + 1] = slope
+                look.coefficients[at + 2] = 16.0 * g + 7.0 * e - 6.0 * slope - 8.0 * g_slope - e_slope
+                look.coefficients[at + 3] = (
+                    -32.0 * g - 34.0 * e + 13.0 * slope + 32.0 * g_slope + 5.0 * e_slope
+                )
+                look.coefficients[at + 4] = (
+                    16.0 * g + 52.0 * e - 12.0 * slope - 40.0 * g_slope - 8.0 * e_slope
+                )
+                look.coefficients[at + 5] = -24.0 * e + 4.0 * slope + 16.0 * g_slope + 4.0 * e_slope
 
     return fill
 
@@ -104,7 +102,7 @@ def look_up(r2, a, b, n_kinds, look: ti.template(), screening: ti.template()):
     t = x - k
     at = COLUMNS * (table_of(a, b) * look.intervals + k)
     c = [look.coefficients[at + m] for m in ti.static(range(COLUMNS))]
-    over_r = look.per_angstrom / r
+    inverse = 1.0 / r
     u, w = polynomial(c[0], c[1], c[2], c[3], c[4], c[5], t)
-    v, dv = polynomial(c[6], c[7], c[8], c[9], c[10], c[11], t)
-    return u, w * over_r, v, dv * over_r
+    v, dv = coulomb(r2, r, inverse, screening.inverse_gamma3[a * n_kinds + b], screening)
+    return u, w * look.per_angstrom * inverse, v, dv

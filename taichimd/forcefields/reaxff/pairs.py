@@ -20,7 +20,7 @@ from taichimd.core.arguments import ArrayField, Bundle, Number
 from taichimd.core.math import exp, log
 from taichimd.core.runtime import ti
 from taichimd.enumerate.parameters import reader
-from taichimd.forcefields.reaxff.taper import shielded, taper, taper_slope
+from taichimd.forcefields.reaxff.taper import coulomb, taper, taper_slope
 
 Values = NDArray[np.float64]
 PAIR = ("depth", "half_alpha", "steepness", "shield", "inverse_gamma3")
@@ -109,8 +109,7 @@ def pair_function(form: Form) -> Any:
             part = p.dispersion * base
             u -= part
             du += 6.0 * part * base * (r2 * r2 * r)
-        c = shielded(r2, r, p.inverse_gamma3)
-        c2 = c * c
-        return t * u, (t * du + dt * u) * inverse, t * c, dt * c * inverse - t * r * (c2 * c2)
+        k, dk = coulomb(r2, r, inverse, p.inverse_gamma3, screening)
+        return t * u, (t * du + dt * u) * inverse, k, dk
 
     return pair

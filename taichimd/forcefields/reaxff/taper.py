@@ -35,6 +35,16 @@ def shielded(r2, r, inverse_gamma3):
 
 
 @ti.func
+def coulomb(r2, r, inverse_r, inverse_gamma3, screening: ti.template()):
+    """K and K'/r at a distance, of which the square and the inverse are known."""
+    t = taper(r, screening.lower, screening.inverse_width)
+    dt = taper_slope(r, screening.lower, screening.inverse_width)
+    c = shielded(r2, r, inverse_gamma3)
+    c2 = c * c
+    return t * c, dt * c * inverse_r - t * r * (c2 * c2)
+
+
+@ti.func
 def coulomb_value(r2, a, b, n_kinds, screening: ti.template()):
     """Element of the charge matrix for atoms of kinds a and b at a distance squared, eV."""
     r = ti.sqrt(r2)
