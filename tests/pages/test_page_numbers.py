@@ -622,7 +622,7 @@ def test_an_earlier_commit_is_no_faster():
     results = of("two_commits_h200", "results")
     ratios = [one["ratio"] for one in results]
     words = (
-        f"takes {min(ratios):.2f} to {max(ratios):.2f} times as long as at 08e9505, with the same bits "
+        f"takes {min(ratios):.2f} to {max(ratios):.2f} times as long as at 08e9505, and is bitwise identical "
         f"({len(results)} systems"
     )
     assert words in " ".join(text_of("docs/measurements/speed.md").split())
