@@ -46,7 +46,7 @@ from taichimd.transport.runs import RunSamples, RunUnderWay
 from taichimd.transport.sampling import Progress, sample_runs
 from taichimd.transport.settings import AXES, KappaSettings
 from taichimd.transport.spectra import Spectral, across_interfaces, notes_on_flow, spectral
-from taichimd.transport.tasks import Case, Runs, Task
+from taichimd.transport.tasks import Case, Task
 
 BUSY = 64_000
 """Atoms that keep a GPU busy: runs of fewer go together."""
@@ -141,9 +141,9 @@ def thermal_conductivity(
         identity = {
             **case.settings.of_one_run(), "system": _hash(case.system), "potential": record["fingerprint"],
         }  # fmt: skip
-        runs = Runs(None if folder is None else folder / case.folder, identity, record)
+        where = None if folder is None else folder / case.folder
         for number in range(settings.runs):
-            tasks[len(tasks)] = Task(case, runs, number)
+            tasks[len(tasks)] = Task(case, where, (identity, record), number)
     for item, task in tasks.items():
         if (one := task.read(RunSamples)) is not None:
             found[item] = one

@@ -15,29 +15,6 @@ HALF_FORCE = "half-force"
 """Folder of the runs with half of a driving force."""
 
 
-class Runs:
-    """Files of the runs of an identity and a record, if there is a folder."""
-
-    def __init__(self, folder: Path | None, identity: dict[str, Any], record: dict[str, Any]) -> None:
-        self._folder, self._of = folder, (identity, record)
-
-    def _file(self, kind: type[RunSamples | RunUnderWay], number: int) -> Path:
-        assert self._folder is not None
-        return self._folder / f"run-{number + 1:02d}{'' if kind is RunSamples else '.part'}.npz"
-
-    def read(self, kind: type[Run], number: int) -> Run | None:
-        """A run, finished or under way; None if there is none."""
-        return None if self._folder is None else read_run(kind, self._file(kind, number), *self._of)
-
-    def keep(self, number: int, run: RunSamples | RunUnderWay) -> None:
-        """Keep a run; one that is finished is no longer under way."""
-        if self._folder is not None:
-            make_folder(self._folder)
-            write_run(self._file(type(run), number), *self._of, run)
-            if isinstance(run, RunSamples):
-                self._file(RunUnderWay, number).unlink(missing_ok=True)
-
-
 @dataclass(frozen=True)
 class Case:
     """A system that is run: of nemd one of several lengths, of hnemd with F or with F/2."""
@@ -57,16 +34,25 @@ class Case:
 
 @dataclass(frozen=True)
 class Task:
-    """A run of a system, and its files."""
+    """A run of a system, and its files, if there is a folder."""
 
     case: Case
-    runs: Runs
+    folder: Path | None
+    of: tuple[dict[str, Any], dict[str, Any]]  # identity of the run, record of its potential
     number: int
+
+    def _file(self, kind: type[RunSamples | RunUnderWay]) -> Path:
+        assert self.folder is not None
+        return self.folder / f"run-{self.number + 1:02d}{'' if kind is RunSamples else '.part'}.npz"
 
     def read(self, kind: type[Run]) -> Run | None:
         """The run, finished or under way; None if there is none."""
-        return self.runs.read(kind, self.number)
+        return None if self.folder is None else read_run(kind, self._file(kind), *self.of)
 
     def keep(self, run: RunSamples | RunUnderWay) -> None:
-        """Keep the run."""
-        self.runs.keep(self.number, run)
+        """Keep the run; one that is finished is no longer under way."""
+        if self.folder is not None:
+            make_folder(self.folder)
+            write_run(self._file(type(run)), *self.of, run)
+            if isinstance(run, RunSamples):
+                self._file(RunUnderWay).unlink(missing_ok=True)
