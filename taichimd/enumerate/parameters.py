@@ -22,23 +22,20 @@ def columns_of(curve: str) -> tuple[str, ...]:
 
 @ti.func
 def spline(table: ti.template(), start, nodes, first, inverse, x):
-    """Value and slope (per interval) at x of cubic pieces between points of given values and slopes.
+    """Value and slope at x of cubic pieces between points, whose coefficients (per interval) the array has.
 
-    Before the first point the first piece continues. Beyond the last point the curve is a straight line.
+    Before the first point the first piece continues. The last point has a straight piece, which continues.
+    All coefficients of one power stand side by side: threads of a GPU then read fewer lines of its cache.
     """
     z = (x - first) * inverse
     last = nodes - 1.0
-    k = ti.cast(ti.max(ti.min(z, last - 1.0), 0.0), ti.i32)
-    t = ti.min(z - k, 1.0)
-    at = ti.cast(start, ti.i32) + 2 * k
-    y0, s0, y1, s1 = table[at], table[at + 1], table[at + 2], table[at + 3]
-    rise = y1 - y0
-    c2 = 3.0 * rise - 2.0 * s0 - s1
-    c3 = s0 + s1 - 2.0 * rise
-    beyond = ti.max(z - last, 0.0)
-    y = y0 + t * (s0 + t * (c2 + t * c3)) + beyond * s1
-    slope = (s0 + t * (2.0 * c2 + 3.0 * t * c3)) * inverse
-    return y, slope
+    # A choice is half of the instructions of `ti.min`, which looks after NaN.
+    within = ti.select(z < last, z, last)
+    k = ti.cast(ti.select(within > 0.0, within, 0.0), ti.i32)
+    t = z - k
+    at, many = ti.cast(start, ti.i32) + k, ti.cast(nodes, ti.i32)
+    y, s, c2, c3 = table[at], table[at + many], table[at + 2 * many], table[at + 3 * many]
+    return y + t * (s + t * (c2 + t * c3)), (s + t * (2.0 * c2 + 3.0 * t * c3)) * inverse
 
 
 @cache

@@ -24,7 +24,7 @@ class Flat:
 
     rows: Array  # (rows, columns); where curves begin is counted from the first point of all
     columns: tuple[str, ...]  # their names
-    points: Array  # of all curves, one after the other
+    points: Array  # coefficients of all curves, one after the other
 
     def with_column(self, name: str, values: Array) -> "Flat":
         """The same with one more column."""
@@ -63,7 +63,7 @@ def flat_rows(table: Table, species: Sequence[str], name: str) -> Flat:
     points = pool.joined()
     if len(points) > MAX_NUMBERS:
         raise SettingsError(
-            f"{name}: its tables have {len(points) // 2:,} points, expected at most {MAX_NUMBERS // 2:,}; "
+            f"{name}: its tables have {len(points) // 4:,} points, expected at most {MAX_NUMBERS // 4:,}; "
             "take a larger spacing"
         )
     return Flat(np.array(columns).T.copy(), tuple(names), points)
@@ -83,7 +83,7 @@ class _Pool:
             return 0.0, 0.0, 0.0, 0.0
         if curve not in self._starts:
             self._starts[curve] = self._size
-            self._points.append(curve.points)
+            self._points.append(curve.pieces.ravel())
             self._size += len(self._points[-1])
         return float(self._starts[curve]), float(len(curve.values)), curve.first, 1.0 / curve.spacing
 

@@ -68,7 +68,7 @@ class Tabulated:
         """What is computed, as a number."""
         slopes = self.five_at_ends if self.given is None else "given"
         head = f"{self.first.hex()} {self.spacing.hex()} {slopes} "
-        numbers = self.values if self.given is None else self.points
+        numbers = self.values if self.given is None else np.stack([self.values, self.slopes], axis=1)
         return hashlib.sha256(head.encode() + np.ascontiguousarray(numbers, "<f8").tobytes()).hexdigest()
 
     @property
@@ -88,20 +88,20 @@ class Tabulated:
         return s
 
     @property
-    def points(self) -> Array:
-        """Value and slope of each point, as kernels read them: (2 points,)."""
-        return np.stack([self.values, self.slopes], axis=1).ravel()
+    def pieces(self) -> Array:
+        """Coefficients of pieces, 1 to t^3, as kernels read them: (4, points); the last is straight."""
+        y, s = self.values, self.slopes
+        rise = np.diff(y)
+        c2, c3 = 3.0 * rise - 2.0 * s[:-1] - s[1:], s[:-1] + s[1:] - 2.0 * rise
+        return np.stack([y, s, np.append(c2, 0.0), np.append(c3, 0.0)])
 
     def __call__(self, x: ArrayLike) -> tuple[Array, Array]:
         """Value and slope at x, as the device computes them."""
         z = (np.asarray(x, dtype=float) - self.first) / self.spacing
-        last, y, s = len(self.values) - 1, self.values, self.slopes
-        k = np.clip(z, 0, last - 1).astype(int)
-        t = np.minimum(z - k, 1.0)
-        rise = y[k + 1] - y[k]
-        c2, c3 = 3.0 * rise - 2.0 * s[k] - s[k + 1], s[k] + s[k + 1] - 2.0 * rise
-        value = y[k] + t * (s[k] + t * (c2 + t * c3)) + np.maximum(z - last, 0.0) * s[k + 1]
-        return value, (s[k] + t * (2.0 * c2 + 3.0 * t * c3)) / self.spacing
+        k = np.clip(z, 0, len(self.values) - 1).astype(int)
+        t = z - k
+        y, s, c2, c3 = self.pieces[:, k]
+        return y + t * (s + t * (c2 + t * c3)), (s + t * (2.0 * c2 + 3.0 * t * c3)) / self.spacing
 
     def up_to(self, end: float) -> "Tabulated":
         """The same curve without points that only arguments beyond `end` need."""
