@@ -207,13 +207,15 @@ def passes_functions(group: TermGroup, variant: Any, thermostat: Any, box: Any) 
     def add_pair(sums: ti.template(), d, r, values, want: ti.template()):
         """Force of a pair of dU_i/dr + dU_j/dr, and, if wanted, virial and energy of dU_j/dr and u."""
         terms = ti.static(TERMS[FORCE] if want == FORCE else TERMS[ALL])
-        e = d / r
+        inverse = 1.0 / r
+        force = (values[0] * inverse) * d
         for q in ti.static(range(3)):
-            with_term(sums, terms, q, values[0] * e[q])
+            with_term(sums, terms, q, force[q])
         if ti.static(want != FORCE):
             with_term(sums, terms, 3, values[2])
+            f = (-values[1] * inverse) * d
             for q in ti.static(range(9)):
-                with_term(sums, terms, ti.static(4 + q), -values[1] * d[q // 3] * e[q % 3])
+                with_term(sums, terms, ti.static(4 + q), d[q // 3] * f[q % 3])
 
     @computed_in(term)
     def add_force(sums: ti.template(), j, d, r2, p, mine, g: ti.template(), want: ti.template()):

@@ -59,8 +59,9 @@ def forces(r, p, mine, theirs):
     z, dz = p.rphi(r)
     _, df = p.density(r)
     _, dg = p.density_back(r)
-    phi = z / r
-    half = 0.5 * (dz - phi) / r
+    inverse = 1.0 / r
+    phi = z * inverse
+    half = 0.5 * (dz - phi) * inverse
     return 0.5 * phi, half + mine.slope * df, half + theirs.slope * dg
 
 
@@ -69,8 +70,9 @@ def forces_of_one_element(r, p, mine, theirs):
     """The same where both atoms make the same density: one curve less to look up."""
     z, dz = p.rphi(r)
     _, df = p.density(r)
-    phi = z / r
-    half = 0.5 * (dz - phi) / r
+    inverse = 1.0 / r
+    phi = z * inverse
+    half = 0.5 * (dz - phi) * inverse
     return 0.5 * phi, half + mine.slope * df, half + theirs.slope * df
 
 
