@@ -4,6 +4,7 @@ A parameter may be a curve given by its values at equally spaced points: `p.dens
 its slope. The points follow the rows in the same array, and four columns say where.
 """
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -15,9 +16,16 @@ ENDS = (START, NODES, FIRST, INVERSE)
 """Columns of a curve: where its points begin in the array, their number, the first argument, 1/spacing."""
 
 
-def columns_of(curve: str) -> tuple[str, ...]:
-    """Names of the columns of a curve."""
-    return tuple(curve + end for end in ENDS)
+def columns_of(curve: str, names: Sequence[str] = ()) -> tuple[str, ...]:
+    """Names of the columns of a curve.
+
+    Of columns `names` a curve on the grid of the last curve that has one shares the columns of this grid.
+    """
+    grid = curve
+    if names and curve + NODES not in names:
+        before = names[: names.index(curve + START)]
+        grid = next(name for name in reversed(before) if name.endswith(NODES)).removesuffix(NODES)
+    return curve + START, *(grid + end for end in ENDS[1:])
 
 
 @ti.func
@@ -58,7 +66,7 @@ def reader(names: tuple[str, ...], real: Any) -> DeviceFunction:
     def curve(name: str, table: Any) -> Any:
         @device_helper
         def value_and_slope(p: Any, x: Any) -> Any:
-            return spline(table, *(getattr(p, column) for column in columns_of(name)), x)
+            return spline(table, *(getattr(p, column) for column in columns_of(name, names)), x)
 
         return value_and_slope
 

@@ -140,7 +140,9 @@ def passes_functions(group: TermGroup, variant: Any, thermostat: Any, box: Any) 
         def beyond(mine: Any, p: Any, k: int) -> Any:
             """Intervals by which a number is beyond the last point of its curve."""
             place, curve = within[k]
-            _, nodes, first, inverse = (getattr(p, column) for column in columns_of(curve))
+            _, nodes, first, inverse = (
+                getattr(p, column) for column in columns_of(curve, group.terms.passes.columns)
+            )
             return (mine[place] - first) * inverse - nodes + 1.0
 
         @ti.func

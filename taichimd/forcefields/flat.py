@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.core.errors import SettingsError
-from taichimd.enumerate.parameters import START, columns_of
+from taichimd.enumerate.parameters import ENDS, START, columns_of
 from taichimd.forcefields.table import BACK, Row, Table
 from taichimd.forcefields.tabulated import Tabulated
 
@@ -46,6 +46,7 @@ def flat_rows(table: Table, species: Sequence[str], name: str) -> Flat:
     pool = _Pool()
     names: list[str] = []
     columns: list[list[float]] = []
+    grid: list[list[float]] = []
 
     def put(column: str, label: str, rows: Sequence[Row]) -> None:
         values = [table.value(row, column, key) for row, key in zip(rows, keys, strict=True)]
@@ -53,8 +54,12 @@ def flat_rows(table: Table, species: Sequence[str], name: str) -> Flat:
             names.append(label)
             columns.append([float(value) for value in values])
             return
-        names.extend(columns_of(label))
-        columns.extend(map(list, zip(*(pool.numbers(value) for value in values), strict=True)))
+        numbers = list(map(list, zip(*(pool.numbers(value) for value in values), strict=True)))
+        # Where it is the grid of the curve before, one look for the piece serves both.
+        own = len(ENDS) if numbers[1:] != grid else 1
+        grid[:] = numbers[1:]
+        names.extend(columns_of(label)[:own])
+        columns.extend(numbers[:own])
 
     for column in table.columns:
         put(column, column, [found[key] for key in keys])
