@@ -19,6 +19,8 @@ from taichimd.neighbours.rows import CHUNK, CHUNKED, row_layout
 
 ENOUGH = 280_000
 """Threads that keep a large GPU busy: more, which share atoms, do more work in all (docs/decisions, 009)."""
+ENOUGH_OF_PASSES = 140_000
+"""The same of threads that share an atom in terms of passes (docs/decisions, 034)."""
 ENOUGH_OF_MOMENTS = 160_000
 """The same of threads that share an atom in sums of moments (docs/decisions, 013)."""
 
@@ -34,7 +36,8 @@ def threads_for(terms: Terms, backend: str, n_atoms: int, all_pairs: bool, by_tu
     if all_pairs or (terms.many_body and not terms.short_body):
         return 1
     # Beside a short three-body term are many pairs for each atom, enough for several threads.
-    return CHUNK if terms.short_body else max(2, threads_per_atom(backend, n_atoms, ENOUGH))
+    enough = ENOUGH_OF_PASSES if terms.passes else ENOUGH
+    return CHUNK if terms.short_body else max(2, threads_per_atom(backend, n_atoms, enough))
 
 
 @dataclass(frozen=True)
