@@ -27,11 +27,10 @@ from taichimd.neighbours.sorted_atoms import Search
 from taichimd.program.steps.verlet import step_kernels
 from taichimd.program.variant import Variant
 
-SOURCE = """
-from taichimd.core.runtime import ti
-
 pytestmark = pytest.mark.both
 
+SOURCE = """
+from taichimd.core.runtime import ti
 
 def made(by):
     @ti.func
