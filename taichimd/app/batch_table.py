@@ -138,8 +138,8 @@ def print_table(console: Console, all_of: RunSet, rows: Sequence[Row]) -> None:
         console.print(f"note: {whose[0]}{more}: {why}", highlight=False, markup=False)
     if any(row["noise"] == COMMON_NOISE for row in rows):
         console.print(
-            "note: runs with the same seed have the same noise: differences between them are sharper, and "
-            "points of a curve are not independent",
+            "note: runs with the same seed have the same noise: errors of differences between them are "
+            "smaller, and the points of a curve are not independent",
             highlight=False,
         )
     console.print(
