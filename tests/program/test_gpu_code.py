@@ -13,10 +13,11 @@ from bits import here
 from taichimd.core import runtime
 
 pytestmark = pytest.mark.first
-FEW = ["melt", "monte-carlo-one-by-one", "silicon", "npt-scr"]
-"""Those that ask for most of warps, a bond order and a barostat."""
+FEW = ["melt", "monte-carlo-one-by-one", "silicon"]
+"""Those that ask for most of warps, and a bond order."""
 MANY = [
     "silica",
+    "npt-scr",
     "monte-carlo",
     "batch",
     "triangles",
