@@ -146,7 +146,7 @@ _DIGIT, _LABEL, _GAP = 0.09, 0.4, 0.2
 def _lay_out(figure: "Figure", across: int, marked: bool) -> None:
     """Leave room for numbers and labels: layout engines of Matplotlib draw all texts to know how much."""
     formats = [(axis.yaxis.get_major_formatter(), axis.yaxis.get_majorticklocs()) for axis in figure.axes]
-    left = _LABEL + _DIGIT * max(len(text) for form, at in formats for text in form.format_ticks(at))
+    left = _LABEL + _DIGIT * max(len(text) for form, at in formats for text in form.format_ticks(at.tolist()))
     below, above = _LABEL + _GAP, _LABEL + (0.45 if marked else 0.05)
     width, height = figure.get_size_inches()
     wide, high = width / across - left - _GAP, (height - 2 * below - _GAP - above) / 2
