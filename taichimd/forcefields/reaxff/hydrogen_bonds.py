@@ -41,27 +41,21 @@ def hydrogen_bonds_function(backend: str, n_kinds: int, energies: bool, virials:
     numbers, many = 12 if virials else 3, WARP if threads_of_row(layout) > 1 else 1
 
     @ti.func
-    def radial(row, rr, hydrogen: ti.template()):
-        """What all bonds of an atom H to donors have in common: r, p_hb1 times the factor of r, its slope."""
-        p, r = row * OfHydrogen.columns, ti.sqrt(rr)
+    def one(order, to_donor, to_acceptor, row, hydrogen: ti.template()):
+        """Energy, dE/dBO, and the derivatives to the vectors from H to donor and acceptor."""
+        p = row * OfHydrogen.columns
         r0, p1 = hydrogen[p + OfHydrogen.r0], hydrogen[p + OfHydrogen.p_hb1]
-        p3 = hydrogen[p + OfHydrogen.p_hb3]
-        return ti.Vector([r, p1 * exp(-p3 * (r0 / r + r / r0 - 2.0)), p3, r0 / rr - 1.0 / r0])
-
-    @ti.func
-    def one(weak, p2, to_donor, to_acceptor, of_r):
-        """Energy, dE/dBO, and the derivatives to the vectors from H to donor and acceptor.
-
-        `weak`: exp(-p_hb2 BO); `of_r`: of `radial`.
-        """
+        p2, p3 = hydrogen[p + OfHydrogen.p_hb2], hydrogen[p + OfHydrogen.p_hb3]
         bb, rr = to_donor.dot(to_donor), to_acceptor.dot(to_acceptor)
-        r, e, p3, slope = of_r[0], of_r[1], of_r[2], of_r[3]
+        r = ti.sqrt(rr)
         inverse = 1.0 / ti.sqrt(bb * rr)
         c = to_donor.dot(to_acceptor) * inverse
+        weak = exp(-p2 * order)
+        e = p1 * exp(-p3 * (r0 / r + r / r0 - 2.0))
         half = 0.5 * (1.0 - c)
         angular = half * half
         to_c = -0.5 * e * (1.0 - weak) * (1.0 - c)
-        to_r = e * (1.0 - weak) * angular * p3 * slope
+        to_r = e * (1.0 - weak) * angular * p3 * (r0 / rr - 1.0 / r0)
         donor = to_c * (inverse * to_acceptor - c / bb * to_donor)
         acceptor = to_c * (inverse * to_donor - c / rr * to_acceptor) + to_r / r * to_acceptor
         return e * (1.0 - weak) * angular, e * p2 * weak * angular, donor, acceptor
@@ -75,19 +69,13 @@ def hydrogen_bonds_function(backend: str, n_kinds: int, energies: bool, virials:
         order = bonds.half[H.BO * m + t]
         d = vector(H.DX, t, m, bonds.half)
         pair = first_row + (atoms.kind[donor >> shift_bits] * n_kinds + atoms.kind[h]) * n_kinds
-        # An exponential for each kind of acceptor, not for each acceptor.
-        known, p2, weak = -1, 0.0, 0.0
         for step in range((near.count[h] - lane + many - 1) // many):
             entry = near.entries[slot(h, lane + many * step, n, near.width, layout)]
             row = tables.rows[pair + atoms.kind[entry >> shift_bits]]
             if row >= 0 and entry != donor:
                 far = vector_to(entry, shift_bits, atoms.pos[h], atoms.pos, g.verlet.shifts)
                 if far.dot(far) <= REACH * REACH:
-                    if row != known:
-                        known, p2 = row, tables.hydrogen[row * OfHydrogen.columns + OfHydrogen.p_hb2]
-                        weak = exp(-p2 * order)
-                    of_r = radial(row, far.dot(far), tables.hydrogen)
-                    e, to_order, to_donor, to_acceptor = one(weak, p2, d, far, of_r)
+                    e, to_order, to_donor, to_acceptor = one(order, d, far, row, tables.hydrogen)
                     with_term(sums, 8, 0, to_order)
                     for c in ti.static(range(3)):
                         with_term(sums, 8, 1 + c, -to_donor[c])
@@ -107,7 +95,6 @@ def hydrogen_bonds_function(backend: str, n_kinds: int, energies: bool, virials:
                 far = -vector_to(entry, shift_bits, atoms.pos[k], atoms.pos, g.verlet.shifts)
                 if far.dot(far) <= REACH * REACH:
                     seen = (k << shift_bits) | (-(entry & mask) & mask)
-                    known, of_r = -1, ti.Vector.zero(ti.f64, 4)
                     for s in range(donors & ((1 << LOG_SLOTS) - 1), donors >> LOG_SLOTS):
                         t = place(h, s, n, bonds.width)
                         donor = bonds.partner[t]
@@ -118,11 +105,8 @@ def hydrogen_bonds_function(backend: str, n_kinds: int, energies: bool, virials:
                             row >= 0 and donor != seen and order >= LEAST_ORDER
                             and tables.atom[a * N_ATOM + OfAtom.hb] == OTHER
                         ):  # fmt: skip
-                            if row != known:
-                                known, of_r = row, radial(row, far.dot(far), tables.hydrogen)
                             d = vector(H.DX, t, m, bonds.half)
-                            p2 = tables.hydrogen[row * OfHydrogen.columns + OfHydrogen.p_hb2]
-                            _energy, _to_order, _to_donor, slope = one(exp(-p2 * order), p2, d, far, of_r)
+                            _energy, _to_order, _to_donor, slope = one(order, d, far, row, tables.hydrogen)
                             for c in ti.static(range(3)):
                                 with_term(sums, numbers, c, -slope[c])
                             for c in ti.static(range(3, numbers)):
