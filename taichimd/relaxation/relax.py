@@ -154,9 +154,9 @@ def relax(
     if freedoms:
         forcefield.check_virial("a cell that relaxes")
     engine = Engine(atoms, forcefield, **compute | _skin(compute, freedoms, forcefield))
-    _check(engine)
     for note in notes_on_overlap(atoms):
         warnings.warn(note, TaichimdWarning, stacklevel=2)
+    _check(engine)
     return _minimised(engine.members, [atoms], freedoms, settings, on_row, should_stop, started)[0]
 
 
@@ -199,12 +199,12 @@ def relax_many(
                 found.append(relax(atoms, forcefield, on_row=on_own, **more))
         return found
     batch = Batch(systems, forcefield, names=names, **compute | _skin(compute, freedoms, forcefield))
-    for number, member in enumerate(batch.members):
-        with errors_name(names[number]):
-            _check(member)
     for name, atoms in zip(names, systems, strict=True):
         for note in notes_on_overlap(atoms):
             warnings.warn(f"{name}: {note}", TaichimdWarning, stacklevel=2)
+    for number, member in enumerate(batch.members):
+        with errors_name(names[number]):
+            _check(member)
     return _minimised(batch.members, systems, freedoms, settings, on_row, should_stop, started)
 
 
