@@ -3,9 +3,12 @@
 Device functions are inlined, and for each call both runtimes find and tokenise the function's source again,
 and word, for every node, where in the source it stands, should an error have to say so. quadrants also traces
 each kernel twice, to see first which fields of dataclasses it uses. What is found stays the same.
+Both runtimes make two variables of `x = y`, and their first pass over a kernel takes a time that is quadratic
+in the number of variables; here they make one.
 Both runtimes also put the whole Python stack into words for each array that is made; here they do not.
 """
 
+import ast
 import inspect
 import linecache
 import textwrap
@@ -35,6 +38,7 @@ def keep_lookups(runtime: str) -> None:
         _keep_wrapped(kernels)
         context, words = utils.ASTTransformerContext, "get_pos_info"
     setattr(context, words, _kept_positions(getattr(context, words)))
+    _assign_once(import_module(f"{runtime}.lang.ast.ast_transformer"))
     for name in ("_ndarray", "matrix"):
         arrays: Any = import_module(f"{runtime}.lang.{name}")
         arrays.get_traceback = str
@@ -81,6 +85,37 @@ def _leave_trees_without_structs(module: Any) -> None:
         return unpack(tree, struct_locals=struct_locals) if struct_locals else tree
 
     module.unpack_ast_struct_expressions = unpacked
+
+
+def _assign_once(module: Any) -> None:
+    """Let an assignment copy its value once: the runtimes copy it into a variable without a name first.
+
+    The runtimes need that variable if there are two targets, or if a target changes what is still to be read.
+    """
+    transformer = module.ASTTransformer
+    of_runtime = transformer.build_Assign
+
+    def build(context: Any, node: ast.Assign) -> None:
+        target = node.targets[0]
+        several = isinstance(target, ast.Tuple)
+        new = [isinstance(one, ast.Name) and not context.is_var_declared(one.id) for one in _parts(target)]
+        calls = any(isinstance(part, ast.Call) for part in ast.walk(target))
+        if len(node.targets) > 1 or (several and not all(new)) or calls:
+            of_runtime(context, node)
+            return
+        module.build_stmt(context, node.value)
+        value = node.value.ptr
+        static = isinstance(node.value, ast.Call) and node.value.func.ptr is module.impl.static
+        if several and not (static or isinstance(value, tuple)):
+            value = module.impl.expr_init(value)
+        transformer.build_assign_unpack(context, target, value, static)
+
+    transformer.build_Assign = staticmethod(build)
+
+
+def _parts(target: ast.expr) -> list[ast.expr]:
+    """The targets of an assignment to one or several."""
+    return target.elts if isinstance(target, ast.Tuple) else [target]
 
 
 def _keep_wrapped(module: Any) -> None:
