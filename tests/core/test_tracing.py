@@ -6,6 +6,7 @@ import inspect
 import linecache
 import textwrap
 import traceback
+from importlib import import_module
 from types import SimpleNamespace
 
 import pytest
@@ -96,6 +97,57 @@ def test_wrapped_lines_are_those_of_textwrap():
                 line, tabsize=4, width=9999
             )
             assert module.textwrap.dedent(line) == textwrap.dedent(line)
+
+
+def test_an_assignment_copies_its_value_once(monkeypatch):
+    numbers, copied = ti.types.ndarray(dtype=ti.f64, ndim=1), []
+    impl = import_module(f"{runtime.NAME}.lang.impl")
+    copy = impl.expr_init
+
+    @ti.kernel
+    def twice_and_one(out: numbers):
+        for i in out:
+            x = 2.0 * out[i]
+            x = x + 1.0
+            out[i] = x
+
+    runtime.start()
+    out = ti.ndarray(ti.f64, 1)
+    out.fill(3.0)
+    monkeypatch.setattr(impl, "expr_init", lambda value: copied.append(value) or copy(value))
+    twice_and_one(out)
+    assert out.to_numpy().tolist() == [7.0]
+    assert len(copied) == 1
+
+
+def test_assignments_that_read_what_they_change():
+    numbers, whole = ti.types.ndarray(dtype=ti.f64, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
+
+    @ti.func
+    def double_and_next(x):
+        return 2.0 * x, x + 1.0
+
+    @ti.kernel
+    def assign(out: numbers, count: whole):
+        for _ in range(1):
+            v = ti.Vector([1.0, 2.0, 3.0])
+            v = ti.Vector([v[1], v[2], v[0]])
+            v[0] = v[0] + v[1]
+            m = ti.Matrix([[1.0, 2.0], [3.0, 4.0]])
+            m = m.transpose() @ m
+            a, b = double_and_next(v[2])
+            a, b = b, a
+            c = d = a
+            c += 1.0
+            count[ti.atomic_add(count[0], 1) + 1] = count[0]
+            for k, one in ti.static(enumerate((v[0], v[1], v[2], m[0, 0], m[0, 1], m[1, 1], a, b, c, d))):
+                out[k] = one
+
+    runtime.start()
+    out, count = ti.ndarray(ti.f64, 10), ti.ndarray(ti.i32, 2)
+    assign(out, count)
+    assert out.to_numpy().tolist() == [5.0, 3.0, 1.0, 10.0, 14.0, 20.0, 2.0, 2.0, 3.0, 2.0]
+    assert count.to_numpy().tolist() == [1, 0]
 
 
 @pytest.mark.runtime("quadrants")
