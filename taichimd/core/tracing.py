@@ -95,7 +95,7 @@ def _assign_once(module: Any) -> None:
     transformer = module.ASTTransformer
     of_runtime = transformer.build_Assign
 
-    def build(context: Any, node: ast.Assign) -> None:
+    def build(context: Any, node: Any) -> None:
         target = node.targets[0]
         several = isinstance(target, ast.Tuple)
         new = [isinstance(one, ast.Name) and not context.is_var_declared(one.id) for one in _parts(target)]
@@ -105,7 +105,8 @@ def _assign_once(module: Any) -> None:
             return
         module.build_stmt(context, node.value)
         value = node.value.ptr
-        static = isinstance(node.value, ast.Call) and node.value.func.ptr is module.impl.static
+        called: Any = node.value.func if isinstance(node.value, ast.Call) else None
+        static = called is not None and called.ptr is module.impl.static
         if several and not (static or isinstance(value, tuple)):
             value = module.impl.expr_init(value)
         transformer.build_assign_unpack(context, target, value, static)
