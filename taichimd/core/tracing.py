@@ -90,10 +90,12 @@ def _leave_trees_without_structs(module: Any) -> None:
 def _assign_once(module: Any) -> None:
     """Let an assignment copy its value once: the runtimes copy it into a variable without a name first.
 
-    The runtimes need that variable if there are two targets, or if a target changes what is still to be read.
+    The runtimes need that variable if there are two targets, if a target changes what is still to be read, or
+    if the value is a vector or matrix of Python, of which the first copy is no variable.
     """
     transformer = module.ASTTransformer
     of_runtime = transformer.build_Assign
+    known = (import_module(module.__name__.partition(".")[0] + ".lang.expr").Expr, int, float)
 
     def build(context: Any, node: Any) -> None:
         target = node.targets[0]
@@ -107,7 +109,8 @@ def _assign_once(module: Any) -> None:
         value = node.value.ptr
         called: Any = node.value.func if isinstance(node.value, ast.Call) else None
         static = called is not None and called.ptr is module.impl.static
-        if several and not (static or isinstance(value, tuple)):
+        made = all(isinstance(part, known) for part in (value if isinstance(value, tuple) else [value]))
+        if not static and (not made or (several and not isinstance(value, tuple))):
             value = module.impl.expr_init(value)
         transformer.build_assign_unpack(context, target, value, static)
 

@@ -120,6 +120,23 @@ def test_an_assignment_copies_its_value_once(monkeypatch):
     assert len(copied) == 1
 
 
+def test_an_assigned_vector_of_python_is_a_variable():
+    numbers, zeros = ti.types.ndarray(dtype=ti.f64, ndim=1), ti.Vector([0.0, 0.0], ti.f64)
+
+    @ti.kernel
+    def second(out: numbers):
+        for _ in range(1):
+            kept = zeros
+            kept[1] = out[0]
+            for k in ti.static(range(2)):
+                out[k] = kept[k]
+
+    out = ti.ndarray(ti.f64, 2)
+    out.fill(5.0)
+    second(out)
+    assert out.to_numpy().tolist() == [0.0, 5.0]
+
+
 def test_assignments_that_read_what_they_change():
     numbers, whole = ti.types.ndarray(dtype=ti.f64, ndim=1), ti.types.ndarray(dtype=ti.i32, ndim=1)
 
