@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from taichimd.core import runtime
+from taichimd.core.arguments import device_helper
 from taichimd.core.runtime import ti
 from taichimd.core.tracing import _keep, _keep_wrapped, _kept_positions, uses_no_structs
 from taichimd.ensembles.coupling import Coupling
@@ -121,13 +122,18 @@ def test_an_assignment_copies_its_value_once(monkeypatch):
 
 
 def test_an_assigned_vector_of_python_is_a_variable():
-    numbers, zeros = ti.types.ndarray(dtype=ti.f64, ndim=1), ti.Vector([0.0, 0.0], ti.f64)
+    runtime.start()
+    numbers = ti.types.ndarray(dtype=ti.f64, ndim=1)
+
+    @device_helper
+    def zeros():
+        return ti.Vector([0.0, 0.0], ti.f64)
 
     @ti.kernel
     def second(out: numbers):
-        for _ in range(1):
-            kept = zeros
-            kept[1] = out[0]
+        for i in range(1):
+            kept = zeros()
+            kept[i + 1] = out[0]
             for k in ti.static(range(2)):
                 out[k] = kept[k]
 
