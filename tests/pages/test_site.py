@@ -78,12 +78,6 @@ def test_contents_have_the_headings_and_pages_of_the_index(docs):
     assert ":caption: Learn\n\na\n../B\n```" in text
 
 
-def test_every_decision_record_is_in_the_index():
-    index = (ROOT / "docs" / "index.md").read_text()
-    for record in sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md")):
-        assert f"](decisions/{record.name})" in index, record.name
-
-
 def test_notebooks_are_pages_without_outputs(docs):
     text = docs("stage").contents("## Learn\n\n[a](notebooks/a.ipynb)\n", ())
     assert "\n\nnotebooks/a\n```" in text
