@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from taichimd.core.cuda_driver import devices
 from taichimd.core.errors import PropertyError, SettingsError, TaichimdWarning
@@ -15,9 +15,6 @@ from taichimd.forcefields.bound import BODIES, Bound, bound
 from taichimd.forcefields.contribution import ALL_PAIRS, Contribution
 from taichimd.forcefields.term import PAIR, PASSES, QUEUED, Source, Term, about
 from taichimd.neighbours.control import MAX_GROUPS
-
-if TYPE_CHECKING:
-    from taichimd.forcefields.term import Term
 
 DAY = 86400.0
 _SHOWN = 3
@@ -369,7 +366,7 @@ MARK = "v2:"
 """Begins a fingerprint, and says how it is made."""
 
 
-def fingerprint_of(terms: Sequence["Term"], species: Sequence[str]) -> str:
+def fingerprint_of(terms: Sequence[Term], species: Sequence[str]) -> str:
     """`MARK` and a SHA-256 of a sum of terms on these species, in any order of the sum.
 
     It covers the bound parameters with all bits, how pair terms end, and the code of every function that is

@@ -75,7 +75,7 @@ class Lists:
         self._seen = self.look()
         self.bins_hold = False
         self.expected = 50.0
-        self.age, self.jumped = 0, False
+        self.made()
         self._pace, self._calls, self._builds = float(unroll), 0, 0
         self._trust = 0
         self.most_age = NEVER
@@ -106,6 +106,10 @@ class Lists:
         """The control array as the device has left it; waits for the device."""
         self._seen = Control(on_host(self.control))
         return self._seen
+
+    def made(self, age: int = 0) -> None:
+        """The lists were made so many steps ago, and nothing has jumped since: their end will teach."""
+        self.age, self.jumped = age, False
 
     def outdate(self) -> None:
         """Ask for a rebuild: the cell has changed, or an atom has jumped."""
@@ -196,7 +200,7 @@ class Lists:
             self.bins_hold = all(frame.pbc.all() for frame in frames)
             for near in self.near:
                 near.set_places(self.verlet.shifts.shape[0])
-        self.age, self.jumped = 0, False
+        self.made()
         self._outdated = False
         seen.rebuild = 0
         return True
@@ -221,7 +225,7 @@ class Lists:
         builds, self._builds = self._seen.builds - self._builds, self._seen.builds
         if builds:
             self.verlet.builds += builds
-            self.age, self.jumped = self._seen.done - self._seen.built_at, False
+            self.made(self._seen.done - self._seen.built_at)
         # Calls after a list's end have done nothing, and say nothing of the next ones.
         calls = (self._seen.calls - self._calls) % 2**32
         self._calls += calls

@@ -333,7 +333,7 @@ class ParallelEngine(NotCopied):
         enough = not self._choose_next
         if enough:
             self._device.lists.outdate()
-            self._device.lists.age, self._device.lists.jumped = self._ahead.age, False
+            self._device.lists.made(self._ahead.age)
             enough = self._evaluate_all(evaluate, anew=False)
         if not enough:
             self._choose(held.all(held.state.pos), held.all(held.state.vel))
