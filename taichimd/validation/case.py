@@ -1,6 +1,6 @@
 """What is validated: a force field on a structure, with all that several checks need of it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -36,6 +36,7 @@ class Case:
     seed: int = 1  # of displacements and velocities
     built: bool = True  # whether the suite has chosen the structure
     facts: dict[str, Any] = field(default_factory=dict)  # what the relaxation has found
+    says: Callable[[str], None] = lambda title: None  # called with what a long check does next
 
     @cached_property
     def species(self) -> list[str]:

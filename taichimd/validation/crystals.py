@@ -14,6 +14,8 @@ from taichimd.core.errors import SettingsError
 from taichimd.forcefields.base import ForceField
 from taichimd.system.lattices import LATTICES, build_lattice
 
+SHORT = 0.05
+"""Cells in one direction that a crystal may lack: with one more, silica has 648 atoms, not 192."""
 SHEETS = ("C_2010.tersoff", "BNC_2012.tersoff")
 """Shipped files whose papers are about sheets."""
 MOLECULES = {"CH3CONH2": 5.4, "CH3OH": 4.2, "H2O": 3.2}
@@ -54,17 +56,21 @@ def crystal_for(forcefield: ForceField, elements: Sequence[str] | None, atoms: i
     candidates.sort(key=lambda one: (one[0] == "graphene") != (forcefield.name in SHEETS))
     if candidates:
         name, found = candidates[0]
-        per_cell, flat = LATTICES[name].atoms, LATTICES[name].flat
-        cells = ceil((atoms / per_cell) ** (1 / (2 if flat else 3)) - 1e-9)
+        cells = _cells(atoms, LATTICES[name].atoms, 2 if LATTICES[name].flat else 3)
         return build_lattice(name, cells, elements=found)
     for one in species:
         state: Any = reference_states[atomic_numbers[one]]
         if state and state["symmetry"] in ("fcc", "bcc", "diamond", "sc"):
             cell = bulk(one, state["symmetry"], a=state["a"], cubic=True)
-            return cell.repeat(ceil((atoms / len(cell)) ** (1 / 3) - 1e-9))
+            return cell.repeat(_cells(atoms, len(cell), 3))
     raise SettingsError(
         f"no crystal of {', '.join(species)} is known here that fits {forcefield.name}; give --structure"
     )
+
+
+def _cells(atoms: int, per_cell: int, directions: int) -> int:
+    """Cells in each repeated direction for about so many atoms."""
+    return ceil((atoms / per_cell) ** (1 / directions) - SHORT)
 
 
 def _fits(found: tuple[str, ...], species: list[str], charged: bool) -> bool:

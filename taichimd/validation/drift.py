@@ -9,11 +9,11 @@ from ase import Atoms, units
 
 from taichimd.core.arrays import Array
 from taichimd.core.errors import TaichimdError
-from taichimd.program.engine import Engine
 from taichimd.validation.case import Case
 from taichimd.validation.elsewhere import Elsewhere
 from taichimd.validation.measures import Check, Findings, Found, Measure, NotRun
 
+TITLE = "energy drift"
 SLOPE = 1e-6
 """eV/atom/ps beyond three standard errors."""
 DRIFT = Measure(
@@ -82,28 +82,29 @@ def drift(case: Case) -> Callable[[], Findings]:
     The error of velocity Verlet at a given time falls with the square of the time step; the drift of a force
     that is not the gradient of its energy does not.
     """
-    finish = _begin(case, 1)
-    return lambda: _judged(case, dict(finish()))
+    run = Run(case, 1)
+    return lambda: _judged(case, run)
 
 
-def _judged(case: Case, found: dict[str, Found | NotRun]) -> Findings:
+def _judged(case: Case, run: "Run") -> Findings:
     """What was found, or what repeated runs have found where it exceeds a limit."""
+    found = run.ours()
     if case.forcefield.charged and _failed(found):
+        case.says(f"{TITLE}: again with consistent constants")
         consistent = replace(case, forcefield=case.gradient, temperature=case.kelvin)
-        again = _begin(consistent, 1, beside=False)()
+        again = Run(consistent, 1, beside=False).ours()
         for one in _failed(found):
             if not _exceeds(again[one.name], one):
                 found[one.name] = _noted(again[one.name], f"{FOLLOWS} {_number(found, one)}")
-    if not (failed := _failed(found)):
-        return found
-    before = ", ".join(_number(found, one) for one in failed)
-    note = f"; repeated with half the time step: with {case.timestep / units.fs:g} fs {before}"
-    again = _begin(case, 2)()
-    return {
-        **again,
-        **{one.name: found[one.name] for one in (DRIFT, FLUCTUATION) if one not in failed},
-        **{one.name: _noted(again[one.name], note) for one in failed},
-    }
+    if failed := _failed(found):
+        before = ", ".join(_number(found, one) for one in failed)
+        note = f"; repeated with half the time step: with {case.timestep / units.fs:g} fs {before}"
+        case.says(f"{TITLE}: again with half the time step")
+        run.end()
+        run = Run(case, 2)
+        again = run.ours()
+        found |= {one.name: _noted(again[one.name], note) for one in failed}
+    return {**found, BESIDE.name: run.theirs()}
 
 
 def _failed(found: Findings) -> list[Measure]:
@@ -126,44 +127,60 @@ def _exceeds(found: Found | NotRun, measure: Measure) -> bool:
     return isinstance(found, Found) and found.value > (found.limit or measure.limit)
 
 
-def _begin(case: Case, division: int, beside: bool = True) -> Callable[[], Findings]:
-    """Equilibrate with a part of the time step of the force field; the rest is done by what is returned."""
-    level, timestep = case.level, case.timestep / division
-    engine = case.engine()
-    engine.advance(level.equilibration * division, timestep)
-    begin = case.moving.copy()
-    begin.positions = engine.positions()
-    begin.set_velocities(engine.velocities())
-    other = _started(case, begin, division) if beside else NotRun("")
-    return lambda: _finished(case, engine, division, other)
+class Run:
+    """A system, equilibrated with a part of the time step of the force field, and LAMMPS from there.
 
+    Args:
+        case: the force field and the start.
+        division: of the time step; the run takes so many times the steps.
+        beside: whether LAMMPS runs as well, in another process.
+    """
 
-def _finished(case: Case, engine: Engine, division: int, other: Elsewhere | NotRun) -> Findings:
-    """The measures of an equilibrated system over the time of the level, beside LAMMPS."""
-    level, timestep = case.level, case.timestep / division
-    every = level.every * division
-    times, energies, temperatures = sample(engine, timestep, level.drift * division, every)
-    ours = reduce_energies(times, energies)
-    slope, error = (1e-3 * ours[key] for key in ("slope_eV_per_atom_ns", "slope_error"))
-    # In a run that is short beside slow motions, their fluctuation looks like a slope of this size.
-    error = max(error, ours["rms_eV_per_atom"] / (1e3 * ours["length_ns"]))
-    kinetic = 1.5 * units.kB * temperatures
-    ratio = ours["rms_eV_per_atom"] / max(float(kinetic.std()), 1e-12)
-    told = (
-        f"{slope:.1e} ± {error:.0e} eV/atom/ps over {1e3 * times[-1]:.3g} ps at {temperatures.mean():.0f} K"
-    )
-    data: dict[str, Any] = {**ours, "times_ns": times.tolist(), "energies_eV_per_atom": energies.tolist()}
-    theirs: Found | NotRun = (
-        other if isinstance(other, NotRun) else _beside(other, ours, times, error, engine.n_atoms)
-    )
-    if isinstance(theirs, Found):
-        data["lammps"] = theirs.data
-        theirs = replace(theirs, data={})
-    return {
-        "drift": Found(abs(slope), told, SLOPE + 3.0 * error, data),
-        "fluctuation": Found(ratio, f"rms {ours['rms_eV_per_atom']:.1e} eV/atom"),
-        "drift-lammps": theirs,
-    }
+    def __init__(self, case: Case, division: int, beside: bool = True) -> None:
+        self._case, self._division, self._timestep = case, division, case.timestep / division
+        self._engine = case.engine()
+        self._engine.advance(case.level.equilibration * division, self._timestep)
+        begin = case.moving.copy()
+        begin.positions = self._engine.positions()
+        begin.set_velocities(self._engine.velocities())
+        self._other = _started(case, begin, division) if beside else NotRun("")
+
+    def ours(self) -> dict[str, Found | NotRun]:
+        """The drift and the fluctuation over the time of the level."""
+        level = self._case.level
+        self._times, energies, temperatures = sample(
+            self._engine, self._timestep, level.drift * self._division, level.every * self._division
+        )
+        self._reduced = ours = reduce_energies(self._times, energies)
+        slope, error = (1e-3 * ours[key] for key in ("slope_eV_per_atom_ns", "slope_error"))
+        # In a run that is short beside slow motions, their fluctuation looks like a slope of this size.
+        self._error = error = max(error, ours["rms_eV_per_atom"] / (1e3 * ours["length_ns"]))
+        kinetic = 1.5 * units.kB * temperatures
+        ratio = ours["rms_eV_per_atom"] / max(float(kinetic.std()), 1e-12)
+        length, kelvin = 1e3 * self._times[-1], temperatures.mean()
+        told = f"{slope:.1e} ± {error:.0e} eV/atom/ps over {length:.3g} ps at {kelvin:.0f} K"
+        series = {"times_ns": self._times.tolist(), "energies_eV_per_atom": energies.tolist()}
+        self._data: dict[str, Any] = {**ours, **series}
+        return {
+            "drift": Found(abs(slope), told, SLOPE + 3.0 * error, self._data),
+            "fluctuation": Found(ratio, f"rms {ours['rms_eV_per_atom']:.1e} eV/atom"),
+        }
+
+    def theirs(self) -> Found | NotRun:
+        """LAMMPS's drift beside the drift of `ours`; its series joins the data of that one."""
+        if isinstance(self._other, NotRun):
+            return self._other
+        self._case.says(f"{TITLE}: waiting for LAMMPS")
+        found = _beside(self._other, self._reduced, self._times, self._error, self._engine.n_atoms)
+        if isinstance(found, Found):
+            self._data["lammps"] = found.data
+            found = replace(found, data={})
+        return found
+
+    def end(self) -> None:
+        """End LAMMPS's run, which nobody waits for."""
+        if isinstance(self._other, Elsewhere):
+            self._other.end()
 
 
 def _started(case: Case, begin: Atoms, division: int) -> Elsewhere | NotRun:
@@ -204,4 +221,4 @@ def _beside(
     return Found(abs(slope - their_slope), told, SLOPE + 3.0 * both, data)
 
 
-CHECKS: tuple[Check, ...] = (Check((DRIFT, FLUCTUATION, BESIDE), drift, "energy drift", late=True),)
+CHECKS: tuple[Check, ...] = (Check((DRIFT, FLUCTUATION, BESIDE), drift, TITLE, late=True),)

@@ -52,6 +52,10 @@ class Elsewhere:
         # Also at the end of this process: nobody would wait for the other one.
         self._end = weakref.finalize(self, _end, self._process, self._folder)
 
+    def end(self) -> None:
+        """End the process, and remove its files."""
+        self._end()
+
     def result(self) -> Any:
         """Wait for the function; what it returned.
 

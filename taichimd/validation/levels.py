@@ -8,7 +8,7 @@ class Level:
     """Amounts of work."""
 
     name: str  # quick or full
-    atoms: int  # of a crystal that the suite builds, at least
+    atoms: int  # of a crystal that the suite builds, about
     clusters: int  # random clusters of the finite differences
     moved: int  # atoms of the structure whose forces are compared with finite differences
     # equilibration, drift, every: steps before the first sample, steps of samples, steps between samples

@@ -4,7 +4,7 @@ import math
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -156,7 +156,8 @@ def validate(
         temperature: of the first velocities, K; None: 300 K, or less for a weakly bound crystal.
         seed: of displacements and velocities.
         backend: auto, cuda or cpu.
-        on_check: called with the name of each check before the check starts.
+        on_check: called with the name of each check before the check starts, and with the parts of the
+            energy drift, as "energy drift: waiting for LAMMPS".
 
     Returns:
         The certificate: each check with status, number and limit; `ok` is False if a check failed.
@@ -169,7 +170,7 @@ def validate(
     chosen = _chosen(only)
     level, forcefield = LEVELS["quick" if quick else "full"], load_forcefield(potential)
     start(backend)
-    case = case_of(forcefield, atoms, level, elements, temperature, seed)
+    case = replace(case_of(forcefield, atoms, level, elements, temperature, seed), says=on_check)
     outcomes = _outcomes(case, chosen, on_check)
     facts = {
         "formula": case.atoms.get_chemical_formula(), "atoms": len(case.atoms), "built": case.built,

@@ -285,17 +285,33 @@ def test_organic_reaxff_gets_molecules_with_all_its_elements():
         assert 40 < len(found) < 90
 
 
+def test_a_crystal_of_silica_has_about_so_many_atoms_and_not_three_times_as_many():
+    for name in ("SiO.ffield", "SiO2_1990.vashishta"):
+        assert len(crystal_for(load_forcefield(name), None, FULL.atoms)) == 192
+
+
 def test_drift_beyond_its_limit_is_measured_again_with_half_the_time_step(monkeypatch):
-    slopes = {1: 3e-6, 2: 8e-7}
+    slopes, ended, said = {1: 3e-6, 2: 8e-7}, [], []
 
-    def begin(case, division, beside=True):
-        return lambda: {
-            "drift": Found(slopes[division]), "fluctuation": Found(0.01), "drift-lammps": NotRun("no"),
-        }  # fmt: skip
+    class Run:
+        def __init__(self, case, division, beside=True):
+            self.division = division
 
-    monkeypatch.setattr(drift, "_begin", begin)
-    case = Case("name", load_forcefield("Si.sw"), None, QUICK)
-    found = drift.drift(case)()["drift"]
+        def ours(self):
+            return {"drift": Found(slopes[self.division]), "fluctuation": Found(0.01)}
+
+        def theirs(self):
+            return Found(float(self.division))
+
+        def end(self):
+            ended.append(self.division)
+
+    monkeypatch.setattr(drift, "Run", Run)
+    case = Case("name", load_forcefield("Si.sw"), None, QUICK, says=said.append)
+    both = drift.drift(case)()
+    assert (ended, said) == ([1], ["energy drift: again with half the time step"])
+    assert both["drift-lammps"].value == 2.0, "LAMMPS is waited for once, and with the time step that counts"
+    found = both["drift"]
     assert found.value == 8e-7
     assert "half the time step" in found.detail
     assert "drift 3.0e-06" in found.detail
@@ -309,13 +325,21 @@ def test_a_total_energy_that_follows_the_charges_is_told_from_a_wrong_force(monk
     """With LAMMPS's constants the energy of ReaxFF is not stationary in the charges."""
     scatter = {"lammps": 0.08, "consistent": 0.006}
 
-    def begin(case, division, beside=True):
-        (term,) = case.forcefield.terms
-        value = Found(scatter[term.options.constants], "rms")
-        other = Found(0.0) if beside else NotRun("")
-        return lambda: {"drift": Found(0.0), "fluctuation": value, "drift-lammps": other}
+    class Run:
+        def __init__(self, case, division, beside=True):
+            (term,) = case.forcefield.terms
+            self.value, self.other = Found(scatter[term.options.constants], "rms"), beside
 
-    monkeypatch.setattr(drift, "_begin", begin)
+        def ours(self):
+            return {"drift": Found(0.0), "fluctuation": self.value}
+
+        def theirs(self):
+            return Found(0.0) if self.other else NotRun("")
+
+        def end(self):
+            pass
+
+    monkeypatch.setattr(drift, "Run", Run)
     case = Case("name", load_forcefield("H2O.ffield"), None, QUICK, temperature=300.0)
     found = drift.drift(case)()
     assert found["fluctuation"].value == 0.006
