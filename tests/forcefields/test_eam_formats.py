@@ -87,10 +87,11 @@ def test_other_ways_to_write_the_same_tables_are_read_alike(name, tmp_path):
     same(read_setfl(setfl(tmp_path, ACCEPTED[name](small().lines()))), wanted)
 
 
-def test_one_value_too_many_on_the_last_line_of_an_array_is_dropped_and_told(tmp_path):
-    lines = small().lines()
-    # F of the first element has 12 values, 5 a line: its last line is the third.
-    assert len(lines[HEAD + 3].split()) == 2
+@pytest.mark.parametrize(("per_line", "last"), [(5, 2), (4, 4)])
+def test_one_value_too_many_on_the_last_line_of_an_array_is_dropped_and_told(per_line, last, tmp_path):
+    lines = small(per_line=per_line).lines()
+    # F of the first element has 12 values: its last line is the third.
+    assert len(lines[HEAD + 3].split()) == last
     lines[HEAD + 3] += " 7.0"
     found = read_setfl(setfl(tmp_path, lines))
     same(found, read_setfl(small().write(tmp_path / "plain.eam.alloy")))
@@ -125,6 +126,19 @@ REFUSED = {
         lambda of: _insert(small(per_line=1).lines(), HEAD + 13, "7.0"),
         r"line \d+: .*too many",
     ),
+    "the same in a file of one element": (
+        lambda of: _insert(small(metals=(COPPER,), per_line=1).lines(), HEAD + 13, "7.0"),
+        "line 47: .*follows the last array",
+    ),
+    "the same in the middle of an array": (
+        lambda of: _insert(of, HEAD + 2, "7.0"),
+        "line 10: F of Cu, which begins on line 7, .*different numbers of values",
+    ),
+    "the same with one array a line": (
+        lambda of: _insert(small(metals=(COPPER,), per_line=100).lines(), HEAD + 2, "7.0"),
+        "line 9: f of Cu, which begins on line 8, .*different numbers of values",
+    ),
+    "tables after the last array": (lambda of: [*of, "1.0 2.0"], "line 29: '1.0' follows .*ADP"),
     "an exponent without E": (_first(lambda x: x.replace("e", "", 1)), "line 7: field 'F of Cu'"),
     "a comma": (_first(lambda x: x.replace(" ", ", ", 1)), "line 7: field 'F of Cu'"),
     "a sign that is no minus": (_first(lambda x: "\u2212" + x), "line 7: field 'F of Cu'"),
@@ -216,6 +230,10 @@ FUNCFL_REFUSED = {
     "a short line 3": (_line(3, "12 0.8 14"), "line 3 has 3 words"),
     "a value missing at the end": (lambda of: [*of[:-1], of[-1].rsplit(" ", 1)[0]], "ends in f"),
     "a value too many on a line of its own": (lambda of: _insert(of, 6, "7.0"), r"too many|expected"),
+    "the same with one value a line": (
+        lambda of: _insert(funcfl(COPPER, small(per_line=1)), 15, "7.0"),
+        "line 44: .*follows the last array",
+    ),
     "NaN": (lambda of: [*of[:3], "nan " + of[3].split(" ", 1)[1], *of[4:]], "line 4: .*finite number"),
     "a comma": (lambda of: [*of[:3], of[3].replace(" ", ", ", 1), *of[4:]], "line 4: field 'F'"),
 }

@@ -89,13 +89,13 @@ class Reader:
 
     def _drop(self, began: int, what: str) -> None:
         """Leave out what is too much on the last line of an array, if its lines are otherwise regular."""
-        first, last = self.lines[began], self.lines[self._at]
-        widest = max(len(line.words) for line in self.lines[began : self._at + 1])
-        if len(first.words) < widest:
+        whole, last = self.lines[began : self._at], self.lines[self._at]
+        widths = {len(line.words) for line in whole}
+        if whole and (len(widths) > 1 or len(last.words) > len(whole[0].words) + 1):
             raise ParameterFileError(
-                f"{self.path} line {first.number}: {what} begins here with {len(first.words)} of {widest} "
-                f"values a line and has too many values at its end, line {last.number}; is there one value "
-                "too many in the array before?"
+                f"{self.path} line {last.number}: {what}, which begins on line {whole[0].number}, has too "
+                "many values at its end, and its lines have different numbers of values; is there one value "
+                "too many in this array or in the array before?"
             )
         self.dropped.append(last.number)
         self._at, self._word = self._at + 1, 0
@@ -109,8 +109,13 @@ class Reader:
             )
 
     def end(self) -> None:
-        """After the last array: it has to end with a line."""
+        """After the last array: it has to end with a line, and text may follow, but no numbers."""
         self._check_line_end()
+        if self._at < len(self.lines) and is_number(self.lines[self._at].words[0]):
+            raise ParameterFileError(
+                f"{self.path} line {self.line}: {shorten(self.lines[self._at].words[0])} follows the last "
+                "array; is there one value too many in an array before, or is this another format (ADP)?"
+            )
 
 
 def content(lines: list[str], first: int) -> list[Line]:
