@@ -39,12 +39,16 @@ def advice(text: str) -> str | None:
     True
     """
     lines = [line.split() for line in text.replace(";", "\n").splitlines() if line.split()]
-    found = {line[0]: line for line in reversed(lines) if line[0] in ("pair_style", "pair_coeff")}
-    if file := _file_of(found.get("pair_coeff", [])):
-        return f"pair_coeff of LAMMPS: write --potential {file}; elements come from the structure"
-    if "pair_style" in found:
-        return _of_style(found["pair_style"][1:])
-    if "pair_coeff" in found:
+    styles = [line[1:] for line in lines if line[0] == "pair_style"]
+    rows = [line for line in lines if line[0] == "pair_coeff"]
+    files = list(dict.fromkeys(file for row in rows if (file := _file_of(row))))
+    # The file of a table is not a potential: a .pair file names it.
+    if files and not (styles and _plain(styles[0]) in _ROWS):
+        given = " ".join(f"--potential {file}" for file in files)
+        return f"pair_coeff of LAMMPS: write {given}; elements come from the structure"
+    if styles:
+        return _of_style(styles[0])
+    if rows:
         return (
             "pair_coeff of LAMMPS with numbers: write them into a file, .lj "
             "(docs/forcefields/lennard_jones.md) "
@@ -76,10 +80,16 @@ def _file_of(words: Sequence[str]) -> str | None:
     return None
 
 
-def _of_style(words: Sequence[str]) -> str:
+def _plain(words: Sequence[str]) -> str:
+    """The name of a style without what says how it is computed."""
     style = words[0] if words else ""
     for suffix in _SUFFIXES:
         style = style.removesuffix(suffix)
+    return style
+
+
+def _of_style(words: Sequence[str]) -> str:
+    style = _plain(words)
     if style in _FILES:
         return (
             f"pair_style {style} of LAMMPS: write --potential {_FILES[style]}, with the file of the "

@@ -17,6 +17,14 @@ FROM_FILE = "pair_coeff of LAMMPS: write --potential NiAl.eam.alloy; elements co
         ("pair_style morse 5.0", "write its coefficients into a .pair file (docs/forcefields/pairs.md)"),
         ("pair_coeff 1 1 0.0104 3.4 8.5", "with numbers: write them into a file, .lj"),
         ("pair_style hybrid/overlay sw zbl 1 2", "give --potential several times"),
+        (
+            "pair_style eam\npair_coeff 1 1 Cu_u3.eam\npair_coeff 2 2 Ni_u3.eam\npair_coeff 3 3 Cu_u3.eam",
+            "pair_coeff of LAMMPS: write --potential Cu_u3.eam --potential Ni_u3.eam; elements",
+        ),
+        (
+            "pair_style table linear 1000\npair_coeff 1 2 pairs.table SI_O 5.0",
+            "pair_style table of LAMMPS: write its coefficients into a .pair file",
+        ),
         ("pair_style meam", "pair_style meam of LAMMPS is not there"),
     ],
 )
