@@ -105,7 +105,13 @@ def _read(
     for k, name in enumerate(known):
         head = reader.head(name)
         if not names:
-            known[k] = name = _symbol(head, reader.path)
+            name = _symbol(head, reader.path)
+            if name in known[:k]:
+                raise ParameterFileError(
+                    f"{reader.path} line {head.number}: second element of atomic number {head.words[0]}; "
+                    "line 4 names no elements, expected their names there"
+                )
+            known[k] = name
         embedding.append(reader.array(nrho, f"F of {name}"))
         of = [f" at {other}" for other in known] if finnis_sinclair else [""]
         made.append([reader.array(nr, f"f of {name}{other}") for other in of])
