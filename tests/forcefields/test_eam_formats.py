@@ -150,7 +150,7 @@ REFUSED = {
     "more names than elements": (_line(4, "1 Cu Ni"), "line 4 says 1 elements and names 2"),
     "lower case": (_line(4, "2 cu Ni"), "line 4: element 'cu'.*such as Cu"),
     "an element twice": (_line(4, "2 Cu Cu"), "line 4 names Cu twice"),
-    "no names and one atomic number": (_line(4, "2"), "line 12: second element of atomic number 1; line 4"),
+    "no names and one atomic number": (_line(4, "2"), "line 13: second element of atomic number 1; line 4"),
     "a short line 5": (_line(5, "12 0.8 14"), "line 5 has 3 words"),
     "a spacing of zero": (_line(5, "12 0.0 14 0.4 5"), "line 5: field 'drho'"),
     "the end after the head": (lambda of: of[:5], "has 5 lines, expected three comment lines"),
