@@ -197,7 +197,10 @@ def _acting_on(
         )
     (row,) = rows.values()
     found: dict[tuple[str, ...], Row] = {(ANY, ANY): off(row)}
-    for pair in [on] if isinstance(on, str) else list(on):
+    pairs = [on] if isinstance(on, str) or not isinstance(on, Sequence) else on
+    if not pairs:
+        raise SettingsError(f"{name}: on = {on!r}, expected one pair or more, as 'Si-O'")
+    for pair in pairs:
         elements = tuple(str(pair).split("-"))
         if len(elements) != 2 or not all(map(is_symbol, elements)):
             raise SettingsError(f"{name}: on = {pair!r}, expected two chemical symbols, as 'Si-O'")

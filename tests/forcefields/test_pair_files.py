@@ -198,6 +198,8 @@ MORSE_ROW = {"D0": 1, "alpha": 1, "r0": 1}
         (lambda: OF(truncation="tapered"), "inner is None, expected a distance"),
         (lambda: OF(inner=3), "inner = 3 is for truncation tapered"),
         (lambda: OF(on="SiO"), "on = 'SiO', expected two chemical symbols"),
+        (lambda: OF(on=3), "on = 3, expected two chemical symbols"),
+        (lambda: OF(on=[]), r"on = \[\], expected one pair or more"),
         (lambda: morse(table={"Si": MORSE_ROW}, cutoff=5, on="Si-O"), "one set of values"),
         (lambda: zbl("Si", cutoff=2, inner=3), "inner is 3"),
         (lambda: tabulated(u=table("u", np.arange(5.0), np.exp), cutoff=6.0), "table 'u' ends at 4 angstrom"),
