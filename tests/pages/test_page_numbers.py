@@ -7,7 +7,7 @@ import pytest
 from pages import ROOT, blocks, commands, text_of
 
 from taichimd.forcefields.library import shipped
-from validation.benchmarks import group_cost
+from validation.benchmarks import group_cost, kernel_profile
 from validation.benchmarks.gpumd_figures import npt_over_nve
 from validation.several_gpus import __main__ as several_gpus
 
@@ -366,6 +366,26 @@ def test_reaxff_on_a_newer_card_has_the_times_of_the_result():
         if last
     }
     assert shown == {name: f"{ms:.2f}" for name, ms in measured.items()}
+
+
+def test_kernels_of_reaxff_have_the_floors_of_the_result():
+    page, file = "docs/decisions/021-queued-groups.md", "kernel_profile_reaxff_h200"
+    _, *rows = rows_between(page, f"`{file}.json`", "Conclusion of the floors")
+    found = kernel_profile.floors(of(file, "cases", "reaxff-water 52320"))
+    assert rows == found
+    assert f"Conclusion of the floors: hydrogen bonds reach {found[0][4]} % of their floor" in text_of(page)
+
+
+def test_batches_of_reaxff_have_the_times_of_the_result():
+    (_, *sizes), *rows = rows_between(
+        "docs/decisions/022-batches.md", "(`reactive_speed_h200.json`)", "Conclusion: sixteen cells"
+    )
+    measured = of("reactive_speed_h200", "speed")
+    assert sizes == [f"{size} atoms" for size in measured]
+    for cells, *shown in rows:
+        each = [of_size[cells] for of_size in measured.values()]
+        assert shown == [f"{one['us_per_step'] / 1e3:.2f} ({one['over_one_by_one']:.3f})" for one in each]
+    assert [cells for cells, *_ in rows] == [*measured["81"]]
 
 
 def test_bands_of_silicon_are_those_of_the_results():

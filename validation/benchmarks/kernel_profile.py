@@ -2,18 +2,20 @@
 
     TAICHIMD_RUNTIME=quadrants python -m validation.benchmarks.kernel_profile --cases "sw-si 64000" \
         "vashishta-sio2 12288"
-    ... --data FOLDER --steps 1 --settle 60 --cases "reaxff-water 6540" "reaxff-water 52320"
+    ... --data FOLDER --steps 2 --settle 60 --cases "reaxff-water 6540" "reaxff-water 52320"
 
 FOLDER as in `validation.reaxff.systems`. It needs `ncu` and CuPy. The profiler cannot see kernels in loops on
 the device, so the host queues each call of steps here (`TAICHIMD_DEVICE_LOOPS=0`). Kernels are listed in the
 order of their launch, the longest launch of each name. `us` is at the clock that the profiler sees, without
-other kernels beside.
+other kernels beside. The last step of a call evaluates energies and virials, too: with one step the kernels
+of ReaxFF are those of such a step.
 """
 
 import argparse
 import csv
 import io
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -40,6 +42,39 @@ METRICS = {
     "lanes_on": ("smsp__thread_inst_executed_per_inst_executed.ratio", 1.0),
 }
 """Name here: name of the profiler and factor."""
+
+KERNELS = {
+    "hydrogen bonds": "bonded_.*_kernel_14_",
+    "van der Waals and Coulomb": "(forces|everything)_.*_kernel_1_",
+    "charges: matrix": "cut_c.*_kernel_1_",
+    "torsions": "bonded_.*_kernel_11_",
+    "charges: factors of the preconditioner": "cut_c.*_kernel_3_",
+    "angles": "bonded_.*_kernel_10_",
+    "search of bonds": "bonded_.*_kernel_3_",
+    "charges: product, one iteration": "iterate_.*_kernel_1_",
+    "forces of bond orders": "bonded_.*_kernel_19_",
+    "coordination": "bonded_.*_kernel_9_",
+    "charges: sums, one iteration": "iterate_.*_kernel_2_",
+}
+"""The longest kernels of ReaxFF. Of a kernel for forces alone and one for everything, the first is meant."""
+
+
+def floors(kernels: dict[str, Any]) -> list[list[str]]:
+    """Rows of a page: each of `KERNELS` with its time, its floor (us) and the fraction of it that is reached.
+
+    The floor is the longer of two times: that of the kernel's bytes at the full bandwidth of the memory, and
+    that of its float64 instructions if the pipe always worked and all 32 threads of a warp took part.
+    """
+    rows = []
+    for name, pattern in KERNELS.items():
+        one = next(value for key, value in kernels.items() if re.match(pattern, key))
+        arithmetic = one["fp64_percent"] * one["lanes_on"] / 32.0
+        percent = max(arithmetic, one["memory_percent"])
+        what = "memory" if one["memory_percent"] > arithmetic else "float64"
+        numbers = [f"{one['us']:.0f}", f"{one['us'] * percent / 100.0:.0f}", what, f"{percent:.0f}"]
+        rest = [f"{one[key]:.0f}" for key in ("registers", "warps_percent", "lanes_on")]
+        rows.append([name, *numbers, *rest])
+    return rows
 
 
 def main() -> None:
