@@ -110,9 +110,12 @@ def dynamics(samples: int, every: int) -> dict[str, Any]:
 
 def main() -> None:
     """Parse the command line, sample, compare, write JSON, print a table last."""
-    parser = common.parser(__doc__, out="mc_averages")
+    parser = common.parser(__doc__, "backend", out="mc_averages")
     parser.add_argument("--samples", type=int, default=2000)
     options = parser.parse_args()
+    from taichimd.core import runtime
+
+    runtime.start(options.backend)
     n = options.samples
     report: dict[str, Any] = {
         **common.provenance(), "temperature_K": TEMPERATURE, "cell_A": CELL, "pairs": FORCE_SHIFTED,
