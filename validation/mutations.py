@@ -44,8 +44,8 @@ class Mutation:
 
     name: str  # what is wrong
     file: str  # path from the root of the checkout
-    old: str  # old, new: texts; the first one occurs once in the file
-    new: str
+    old: str  # text that occurs once in the file
+    new: str  # text in its place
     tests: tuple[str, ...]  # arguments of pytest: files, or tests of a file
 
 

@@ -22,8 +22,8 @@ MAX_REMEMBERED = 64
 class _Call:
     """What an earlier call was."""
 
-    kernel: Any  # kernel, code: before and after compilation
-    code: Any
+    kernel: Any  # as the runtime wraps it
+    code: Any  # as compiled
     arguments: Any  # with its arrays and vectors
     # nested loops of a graph: the argument that a loop depends on, and the loop around it
     levels: tuple[tuple[int, int], ...]

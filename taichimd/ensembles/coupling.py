@@ -24,17 +24,16 @@ class Coupling:
     """What of an ensemble the kernels are compiled for."""
 
     kind: type[Ensemble] = NVE  # the class of the ensemble
-    control: str = ""  # control, axes: of a barostat, else empty
-    axes: str = ""
+    control: str = ""  # of a barostat, else empty
+    axes: str = ""  # of a barostat, else empty
     period: int = 1  # steps between its actions
     driven: bool = False  # whether there is a driving force
     batch: bool = False  # whether each of several systems has a bath of its own
     acting: tuple[type[Thermostat], ...] = ()  # classes of the thermostats of groups
     # how many baths of groups there are, or one more than the threads of a warp add up together
     rows: int = 0
-    # has_sources, corrects: whether some of these have constant power, and correct positions
-    has_sources: bool = False
-    corrects: bool = False
+    has_sources: bool = False  # whether some of these have constant power
+    corrects: bool = False  # whether some of these correct positions
     # components of the kinetic tensor that are summed for each bath of a group, because baths of groups
     # rescale velocities beside a motion of the cell; else 0
     tensor_of_group: int = 0

@@ -25,14 +25,13 @@ class EnsembleFunctions:
     rescaled: DeviceFunction  # the velocity of an atom after that
     close_step: Kernel | None = None  # kernel of all this, for the last step of a run
     drive: DeviceFunction | None = None  # of a driving force, the force on an atom
-    prepare: DeviceFunction | None = None  # prepare, refresh: of `AtomFunctions`
-    refresh: DeviceFunction | None = None
+    prepare: DeviceFunction | None = None  # of `AtomFunctions`
+    refresh: DeviceFunction | None = None  # of `AtomFunctions`
     book: DeviceFunction | None = None  # energy that a bath of an atom has received besides
     # of a barostat, as all that follow: components of the kinetic and virial tensors that are summed
     parts: int = 0
-    # add_components, add_virial: count the virial of an atom, by its components or as a matrix
-    add_components: DeviceFunction | None = None
-    add_virial: DeviceFunction | None = None
+    add_components: DeviceFunction | None = None  # counts the virial of an atom by its components
+    add_virial: DeviceFunction | None = None  # counts the virial of an atom as a matrix
     # of sources that correct positions, by how much that of an atom changes
     displaced: DeviceFunction | None = None
     # of baths of groups, what those of one system do, and by how much the kinetic tensor changes

@@ -35,12 +35,11 @@ def load_matrix(source: ti.template(), i):
 class Access:
     """Device functions that look things up for one set of terms."""
 
-    # read_pair, read_body: a row of parameters from a table; None without such a term
-    read_pair: DeviceFunction | None
-    read_body: DeviceFunction | None
+    read_pair: DeviceFunction | None  # a row of the pair table; None without a pair term
+    read_body: DeviceFunction | None  # a row of the three-body table; None without a three-body term
     kind_of: DeviceFunction  # species of an atom
-    pair_parameters: DeviceFunction  # pair_parameters, body_parameters: parameters of a tuple's species
-    body_parameters: DeviceFunction
+    pair_parameters: DeviceFunction  # of the species of a pair
+    body_parameters: DeviceFunction  # of the species of a tuple
     visit: DeviceFunction  # distance vector, its square and species of the neighbour of an entry
     neighbour_of: DeviceFunction  # the neighbour itself
     reach2: DeviceFunction  # square of the longest distance at which two species take part in any triple

@@ -43,9 +43,8 @@ class AtomFunctions:
     gather: DeviceFunction  # then, force and virial of the atom
     other_end: DeviceFunction  # then, of an entry (i, j), dU_j/dr_ji
     pairs: DeviceFunction | None = None  # sums over its pairs; None where angles are sums over neighbours
-    # of_few, of_many: where atoms with few neighbours are done in registers, `partials` in two loops
-    of_few: DeviceFunction | None = None
-    of_many: DeviceFunction | None = None
+    of_few: DeviceFunction | None = None  # `partials` of atoms with few neighbours, in registers; or None
+    of_many: DeviceFunction | None = None  # then `partials` of the other atoms
     shared: Any = None  # of angles that are sums over neighbours, the functions of an atom that threads share
 
 

@@ -88,9 +88,8 @@ class SideFunctions:
     at: DeviceFunction  # place of a slot
     opposite: DeviceFunction  # place of the entry seen from the other atom
     sort: DeviceFunction  # does all for an atom, on a CPU
-    # collect, rank: do it for a GPU, in turn; all threads of `threads_of_search` call `collect`
-    collect: DeviceFunction
-    rank: DeviceFunction
+    collect: DeviceFunction  # first half on a GPU; all threads of `threads_of_search` call it
+    rank: DeviceFunction  # second half on a GPU
 
 
 def side_functions(function: TripletFunction, backend: str) -> SideFunctions:

@@ -100,8 +100,8 @@ class TripletFunction:
     width: int
     energy: Any  # `(constants, a, b, c, w_b, w_c) -> f`
     slope: Any  # likewise, for du/da
-    energy_factor: Any  # energy_factor, slope_factor: `(a, w_a) -> factor`
-    slope_factor: Any
+    energy_factor: Any  # `(a, w_a) -> factor` of the energy
+    slope_factor: Any  # `(a, w_a) -> factor` of the slope
     alone: Any  # `(a, b, c) -> u / strength`, of a triple for itself
     degree: int = 0  # see `Evaluator`
 

@@ -9,8 +9,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from taichimd.core.arrays import Array
 from taichimd.estimators.average import MIN_INDEPENDENT, inefficiency_from, widening
-from taichimd.estimators.series import Array, Mean, autocorrelation, mean_of
+from taichimd.estimators.series import Mean, autocorrelation, mean_of
 
 PIECES = 64
 """Blocks of a record whose errors come from their autocorrelation."""

@@ -13,11 +13,12 @@ import numpy as np
 from ase import Atoms
 from ase.cell import Cell
 
+from taichimd.core.arrays import Array
 from taichimd.core.errors import AnalysisError
 from taichimd.core.markup import facts
 from taichimd.estimators.blocks import consecutive_mean
 from taichimd.estimators.green_kubo import positive
-from taichimd.estimators.series import Array, Mean, finite
+from taichimd.estimators.series import Mean, finite
 from taichimd.estimators.structure import count_angles, mean_neighbours
 
 MAX_BONDS = 300

@@ -77,13 +77,13 @@ def without_exchange(integral: float, times: Array, capacity: float) -> tuple[fl
 class Line:
     """A straight line through the temperatures of one piece."""
 
-    begin: float  # begin, end: of the piece, angstrom
-    end: float
+    begin: float  # of the piece, angstrom
+    end: float  # of the piece, angstrom
     slope: float  # K/angstrom
-    error: float  # of it
-    value: float  # value, at: the temperature (K) in the middle (angstrom) of the bins
-    at: float
-    error_value: float  # of it
+    error: float  # of the slope, K/angstrom
+    value: float  # temperature in the middle of the bins, K
+    at: float  # middle of the bins, angstrom
+    error_value: float  # of the temperature, K
     bins: int  # how many bins it goes through
 
     def temperature(self, x: float) -> tuple[float, float]:

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from taichimd.core.arrays import Array
 from taichimd.core.errors import AnalysisError
 from taichimd.estimators.average import MIN_INDEPENDENT
 from taichimd.estimators.blocks import block_note, with_note
 from taichimd.estimators.green_kubo import positive
-from taichimd.estimators.series import Array, Mean, autocorrelation, check_window, finite, mean_of
+from taichimd.estimators.series import Mean, autocorrelation, check_window, finite, mean_of
 
 BALLISTIC = 2.0**1.5
 """Growth of the displacement in twice the time that counts as ballistic: 4 in free flight, 2 in diffusion."""

@@ -42,8 +42,8 @@ class Rate:
     reaction: str  # such as "H + O2 -> HO2"
     molecularity: int  # number of reactants
     count: int  # events
-    low: float  # low, high: range of the mean count
-    high: float
+    low: float  # lower limit of the mean count
+    high: float  # upper limit of the mean count
     exposure: float  # ps, time integral of the number of combinations of the reactants
 
     @property

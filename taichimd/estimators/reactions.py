@@ -33,14 +33,12 @@ class Event:
     """One reaction event."""
 
     time: float  # ps, of the frame that first has all products
-    # reactants, products: atoms of each molecule, in the order of their formulas
-    reactants: tuple[Atoms, ...]
-    products: tuple[Atoms, ...]
-    reactant_formulas: tuple[str, ...]  # reactant_formulas, product_formulas: in the same order
-    product_formulas: tuple[str, ...]
-    # reactant_bonds, product_bonds: connected pairs of atoms of each molecule, in the same order
-    reactant_bonds: tuple[Bonds, ...] = ()
-    product_bonds: tuple[Bonds, ...] = ()
+    reactants: tuple[Atoms, ...]  # each molecule, in the order of the formulas
+    products: tuple[Atoms, ...]  # each molecule, in the order of the formulas
+    reactant_formulas: tuple[str, ...]  # of the molecules
+    product_formulas: tuple[str, ...]  # of the molecules
+    reactant_bonds: tuple[Bonds, ...] = ()  # connected pairs of atoms of each molecule
+    product_bonds: tuple[Bonds, ...] = ()  # connected pairs of atoms of each molecule
 
     @property
     def reaction(self) -> str:
@@ -71,8 +69,8 @@ class Reactions:
     events: list[Event]  # in the order of time
     # all that lived for the shortest lifetime or longer, or are cut off by start or end
     molecules: list[Molecule]
-    start: float  # start, end: ps
-    end: float
+    start: float  # ps
+    end: float  # ps
     late: int  # changes of bonds that are closer to the end than the shortest lifetime, and are left out
 
 

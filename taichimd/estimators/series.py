@@ -15,8 +15,8 @@ from taichimd.core.arrays import Array
 from taichimd.core.errors import AnalysisError
 from taichimd.core.markup import joined, paragraph, table
 
-_NORMAL = 1.959964
-"""Standard deviations that hold 95 % of a normal distribution."""
+_NORMAL = 1.959963984540054
+"""Standard deviations that hold 95 % of a normal distribution: 97.5 % are below."""
 _SHOWN = 10
 """Values of a mean that a notebook shows."""
 
@@ -122,8 +122,6 @@ def running_integral(values: Array, dt: float) -> Array:
     return np.concatenate([np.zeros_like(values[:1]), np.cumsum(steps, axis=0)])
 
 
-_Z = 1.959963984540054
-"""Standard deviations below which 97.5 % of a normal distribution are."""
 _MANY = 300.0
 """Degrees of freedom from which on the expansion is exact to 1e-12."""
 
@@ -132,13 +130,13 @@ def quantile_975(degrees: float) -> float:
     """Value below which 97.5 % of Student's t distribution are, to a relative 1e-12."""
     if degrees >= _MANY:
         # NIST Handbook of Mathematical Functions, M. Abramowitz and I. A. Stegun (1964), eq. 26.7.5.
-        z2, v = _Z * _Z, 1.0 / degrees
+        z2, v = _NORMAL * _NORMAL, 1.0 / degrees
         g1 = (z2 + 1.0) / 4.0
         g2 = ((5.0 * z2 + 16.0) * z2 + 3.0) / 96.0
         g3 = (((3.0 * z2 + 19.0) * z2 + 17.0) * z2 - 15.0) / 384.0
         g4 = ((((79.0 * z2 + 776.0) * z2 + 1482.0) * z2 - 1920.0) * z2 - 945.0) / 92160.0
-        return _Z * (1.0 + v * (g1 + v * (g2 + v * (g3 + v * g4))))
-    low, high = log(_Z), log(_Z) + 5.0 / degrees + 3.0
+        return _NORMAL * (1.0 + v * (g1 + v * (g2 + v * (g3 + v * g4))))
+    low, high = log(_NORMAL), log(_NORMAL) + 5.0 / degrees + 3.0
     value = 0.5 * (low + high)
     for _ in range(200):
         # Newton in log t, kept between bounds: the tail is nearly a power of t.

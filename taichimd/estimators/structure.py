@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from taichimd.core.arrays import Array
 from taichimd.core.errors import AnalysisError
 from taichimd.estimators.blocks import consecutive_mean
 from taichimd.estimators.green_kubo import positive
-from taichimd.estimators.series import Array, Mean, finite, mean_of
+from taichimd.estimators.series import Mean, finite, mean_of
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from taichimd.core.arrays import Array
 from taichimd.core.errors import AnalysisError
 from taichimd.core.markup import facts
 from taichimd.core.units import KB, PASCAL_SECOND, WATT_PER_METRE_KELVIN
 from taichimd.estimators.average import average_of, production_start
 from taichimd.estimators.blocks import block_note, with_note
 from taichimd.estimators.green_kubo import GreenKubo, integrate, positive, runs_of
-from taichimd.estimators.series import Array, Mean, mean_of
+from taichimd.estimators.series import Mean, mean_of
 from taichimd.estimators.without_window import WithoutWindow, stacie_integral
 
 

@@ -6,8 +6,9 @@ import numpy as np
 from ase import Atoms
 from numpy.typing import NDArray
 
+from taichimd.core.arrays import Array
 from taichimd.core.errors import SettingsError
-from taichimd.forcefields.contract import Array, ExternalPotential, PotentialResult
+from taichimd.forcefields.contract import ExternalPotential, PotentialResult
 
 _NEEDED = "get_potential_energy", "get_forces", "get_stress"
 _SHOWN = str, int, float, bool

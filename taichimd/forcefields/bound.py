@@ -23,8 +23,8 @@ class Bound:
     """A force field on the species of one structure."""
 
     terms: Terms  # what to compile
-    pair_table: NDArray[np.float64]  # pair_table, body_table: flat parameter arrays, row by row
-    body_table: NDArray[np.float64]
+    pair_table: NDArray[np.float64]  # parameters of pairs, row after row
+    body_table: NDArray[np.float64]  # parameters of three-body terms, row after row
     # (species, species) list cutoff of each pair, angstrom; -1 where nothing acts
     cutoffs: NDArray[np.float64]
     # the same of the near list: of the three-body term alone, if it is short

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 from ase import Atoms
 
+from taichimd.core.arrays import Array
 from taichimd.core.errors import EvaluationError
 from taichimd.core.matrix3 import volume_of
-from taichimd.forcefields.contract import Array, ExternalPotential, PotentialResult, evaluate
+from taichimd.forcefields.contract import ExternalPotential, PotentialResult, evaluate
 
 STRAIN = 5e-4
 """Strain of the finite differences with which a virial is compared."""

@@ -11,9 +11,8 @@ import numpy as np
 from ase.data import chemical_symbols
 from numpy.typing import NDArray
 
+from taichimd.core.arrays import Array
 from taichimd.core.errors import EvaluationError
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,13 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from taichimd.core.arrays import Array
 from taichimd.core.errors import SettingsError
 from taichimd.enumerate.parameters import ENDS, START, columns_of
 from taichimd.forcefields.table import BACK, Row, Table
 from taichimd.forcefields.tabulated import Tabulated
 
-Array = NDArray[np.float64]
 MAX_NUMBERS = 2**24
 """Numbers of all curves together: where each begins is exact in float32."""
 

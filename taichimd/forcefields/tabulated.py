@@ -21,14 +21,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from taichimd.core.arrays import Array
 from taichimd.core.errors import ParameterFileError, SettingsError
 from taichimd.core.printable import counted
 from taichimd.core.scalars import digits
 from taichimd.forcefields.formats.text import parse_number, read_lines, word_lines
 
-Array = NDArray[np.float64]
 FEWEST = 5
 """Points of a curve: the slope in its middle takes five."""
 SMALL = 1e-8

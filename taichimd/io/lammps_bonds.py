@@ -29,9 +29,8 @@ class BondFrame:
     time: float | None  # ps, or None if the file has only steps
     labels: NDArray[np.int64]  # (n,) numbers of the atoms in the file, rising
     kinds: NDArray[np.str_]  # (n,) types of LAMMPS ("1"), or elements
-    # i, j: (m,) atoms of the bonds, from 0, in the order of `labels`; a bond may stand in both directions
-    i: NDArray[np.int64]
-    j: NDArray[np.int64]
+    i: NDArray[np.int64]  # (m,) atoms, from 0, in the order of `labels`; a bond may be in both directions
+    j: NDArray[np.int64]  # (m,) their partners
     order: Array  # (m,) bond orders
 
 

@@ -19,8 +19,8 @@ from taichimd.lammps.attached import SKIN
 class Script:
     """A script in two parts."""
 
-    before: str  # before, after: texts, up to the pair lines and from there on
-    after: str
+    before: str  # text up to the pair lines
+    after: str  # text from the pair lines on
     elements: tuple[str, ...]  # of the atom types
     skin: float  # largest of its `neighbor` lines, angstrom
     restarts: bool  # whether it has a `restart` line

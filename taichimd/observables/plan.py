@@ -44,11 +44,9 @@ class Plan:
     spectrum_of: str = "all"  # names of groups
     spectrum_lags: int = 1  # samples of the window
     interface_of: str = ""  # names of two groups, such as "left>right"
-    # bond_formed, bond_broken, bond_lifetime: thresholds and shortest lifetime (ps) of reactions, as in
-    # `BondRule`
-    bond_formed: float = _RULE.formed
-    bond_broken: float = _RULE.broken
-    bond_lifetime: float = _RULE.lifetime
+    bond_formed: float = _RULE.formed  # bond order, as in `BondRule`
+    bond_broken: float = _RULE.broken  # bond order, as in `BondRule`
+    bond_lifetime: float = _RULE.lifetime  # shortest lifetime of reactions, ps
 
     @property
     def length(self) -> int:

@@ -72,8 +72,8 @@ class CompiledGroups:
     cut: DeviceFunction
     close_cuts: DeviceFunction  # ends cuts
     unfit: DeviceFunction  # whether near lists have too little room
-    thermostat: EnsembleFunctions  # thermostat, box: functions of what acts on atoms, and of the cell
-    box: CellFunctions
+    thermostat: EnsembleFunctions  # of what acts on atoms
+    box: CellFunctions  # of the cell
     flags: CallFunctions  # which steps are to be done
     tally: int  # what of the virial steps need (`enumerate.reproducible_sum`)
     # makes `GroupView`s of a kernel's arguments, at its compilation

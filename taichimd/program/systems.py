@@ -53,8 +53,8 @@ class Stopped:
 
     error: TaichimdError  # why
     step: int  # that failed
-    positions: Array  # positions, velocities: (n, 3) angstrom, and angstrom per internal time unit
-    velocities: Array
+    positions: Array  # (n, 3) angstrom
+    velocities: Array  # (n, 3) angstrom per internal time unit
     cell: Array  # (3, 3) angstrom
 
 

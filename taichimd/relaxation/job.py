@@ -38,8 +38,8 @@ COLUMNS = ("step", "energy_eV", "fmax_eV_per_A", "pressure_GPa", "volume_A3")
 class RelaxJob:
     """Settings of `taichimd relax`."""
 
-    structure: str  # structure, potential: as typed
-    potential: str | list[str]
+    structure: str  # as typed
+    potential: str | list[str]  # as typed
     atoms: Atoms  # the structure read
     settings: RelaxSettings  # of the relaxation
     folder: Path  # for the results

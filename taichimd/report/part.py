@@ -13,8 +13,8 @@ class Series:
     """A line of a chart, or points."""
 
     name: str  # in the legend; "" where the chart has one line alone
-    x: Array  # x, y: (n,) where y is not finite the line has a gap
-    y: Array
+    x: Array  # (n,)
+    y: Array  # (n,); the line has a gap where y is not finite
     error: Array | None = None  # (n,) standard errors, or None
     points: bool = False  # whether points are drawn, and no line
 
@@ -23,8 +23,8 @@ class Series:
 class Chart:
     """A chart that can be zoomed."""
 
-    x: str  # x, y: labels of the axes with their units
-    y: str
+    x: str  # label of the axis with its unit
+    y: str  # label of the axis with its unit
     series: Sequence[Series]  # the lines
     marks: Sequence[tuple[float, str]] = ()  # where vertical lines stand, with their names
 

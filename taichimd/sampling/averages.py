@@ -26,8 +26,8 @@ METHOD = f"start detected from energy, pressure and volume: {average.METHOD}"
 class Production:
     """Means over the production of a chain."""
 
-    first: int | None  # first, last: sweeps of the first and the last row of production; None without a row
-    last: int | None
+    first: int | None  # sweep of the first row of production; None without a row
+    last: int | None  # sweep of the last row
     rows: int  # how many
     every: int  # sweeps between these
     method: str  # how the start was found

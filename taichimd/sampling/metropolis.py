@@ -46,10 +46,10 @@ class Metropolis:
     most_move: float  # largest step size of displacements, angstrom
     equilibration: int  # sweeps in which step sizes are tuned
     seed: int  # of all random numbers
-    moves: Rate  # moves, volume_moves: `Rate`
-    volume_moves: Rate
+    moves: Rate  # of moves of atoms
+    volume_moves: Rate  # of moves of the volume
     exchanges: Rate = field(default_factory=lambda: Rate(0.0))  # with the next chain (`tempering`)
-    check: Check = field(default_factory=Check)  # `Check`
+    check: Check = field(default_factory=Check)  # of the energy against a full evaluation
     step: int = 0  # sweeps done
     known: Energy | None = None  # the running energy; None: it must be evaluated
 

@@ -11,8 +11,8 @@ class Rate:
     """Trial moves of one kind."""
 
     size: float  # of the largest one
-    tried: int = 0  # tried, accepted: how many, since the size last changed
-    accepted: int = 0
+    tried: int = 0  # how many since the size last changed
+    accepted: int = 0  # how many since the size last changed
 
     def count(self, accepted: int, tried: int = 1) -> None:
         """Add some."""

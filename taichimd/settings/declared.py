@@ -28,8 +28,8 @@ def setting(default: Any, meaning: str, option: str | None = None) -> Any:
 class Setting:
     """One declared setting."""
 
-    topic: str  # topic, name: table and key of a job file; "" outside of `RunSettings`, and the field
-    name: str
+    topic: str  # table of a job file; "" outside of `RunSettings`
+    name: str  # key of a job file, and the field
     option: str  # name of the command line's option, in records and messages
     default: Any  # None where there is none, MISSING where it must be given
     meaning: str  # what the help says

@@ -24,8 +24,8 @@ _SAMPLE, _MAX_PAIRS = 1000, 20
 class Overlap(NamedTuple):
     """Two atoms, or an atom and its image, that are close to each other."""
 
-    i: int  # i, j: numbers of the atoms, from 0; the same for an image
-    j: int
+    i: int  # number of an atom, from 0
+    j: int  # number of the other atom; equal to i for an image
     distance: float  # Å
     share: float  # of the sum of their covalent radii
 

@@ -30,8 +30,8 @@ class Layout:
     """Baths of one system, and what is between them."""
 
     axis: int  # 0, 1 or 2
-    hot: NDArray[np.int64]  # hot, cold: atoms of the baths
-    cold: NDArray[np.int64]
+    hot: NDArray[np.int64]  # atoms of the hot bath
+    cold: NDArray[np.int64]  # atoms of the cold bath
     # (begin, end) of the paths along the axis, angstrom, each from a bath to a bath
     pieces: tuple[tuple[float, float], ...]
     length: float  # of a path, angstrom, the mean of two
@@ -155,8 +155,8 @@ def layout_of(atoms: Atoms, settings: KappaSettings, reach: float = np.inf) -> L
 class Halves:
     """The two sides of an interface in equilibrium, which are all atoms."""
 
-    first: NDArray[np.int64]  # first, second: atoms of the sides
-    second: NDArray[np.int64]
+    first: NDArray[np.int64]  # atoms of the first side
+    second: NDArray[np.int64]  # atoms of the second side
     area: float  # of all interfaces between them, angstrom^2
     planes: int  # how many interfaces
 

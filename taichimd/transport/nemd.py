@@ -55,12 +55,12 @@ class OfLength:
 
     layout: Layout  # of the baths
     n_atoms: int  # of the system
-    given: Mean  # given, taken: heat per time of the source and of the sink, eV/ps
-    taken: Mean
+    given: Mean  # heat per time of the source, eV/ps
+    taken: Mean  # heat per time of the sink, eV/ps
     heat: Mean  # through one path, eV/ps
     difference: Mean  # of the temperatures of the baths, K
-    hot: Mean  # hot, cold: as measured, K
-    cold: Mean
+    hot: Mean  # as measured, K
+    cold: Mean  # as measured, K
     conductance: Mean  # MW/(m^2 K)
     kappa: Mean  # kappa(L), W/(m K); NaN where heat does not flow steadily
     gradient: Mean  # W/(m K) from the slopes of the lines, of paths without interfaces; NaN if there are none

@@ -8,9 +8,9 @@ from typing import Annotated, Any, TypeVar
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
+from taichimd.core.arrays import Array
 from taichimd.core.errors import CheckpointError, OutputError
 from taichimd.core.saved import saved_array
-from taichimd.estimators.series import Array
 from taichimd.io.checked import Bath, Potential, Step, fault_of
 from taichimd.io.files import write_atomically
 from taichimd.io.npz import DamagedFileError, read_arrays, text_of

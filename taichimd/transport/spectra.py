@@ -31,8 +31,8 @@ class Spectral:
     convective: Mean  # share of the current that moving atoms carry along, which the values do not contain
     unit: str  # of the integrals
     temperature: float  # K, of the correction
-    within: Mean  # within, outside: integrals of the parts in and out of the plane of x and y
-    outside: Mean
+    within: Mean  # integral of the part in the plane of x and y
+    outside: Mean  # integral of the part out of this plane
     place: float = np.nan  # of an interface, angstrom; NaN of the whole
 
 

@@ -11,10 +11,9 @@ class Level:
     atoms: int  # of a crystal that the suite builds, about
     clusters: int  # random clusters of the finite differences
     moved: int  # atoms of the structure whose forces are compared with finite differences
-    # equilibration, drift, every: steps before the first sample, steps of samples, steps between samples
-    equilibration: int
-    drift: int
-    every: int
+    equilibration: int  # steps before the first sample
+    drift: int  # steps of samples
+    every: int  # steps between samples
     heat: int  # clusters of the heat-current identity
     steps: int  # of runs whose bits are compared
     far: int  # steps of runs on two backends or two runtimes

@@ -59,12 +59,12 @@ class Check:
 class Outcome:
     """A row of the certificate."""
 
-    name: str  # name, question, limit, unit: of the measure
-    question: str
+    name: str  # of the measure
+    question: str  # of the measure
     status: str  # passed, failed or not run
     value: float | None  # None where it is not run
-    limit: float
-    unit: str
+    limit: float  # of the measure
+    unit: str  # of the measure
     detail: str  # of the value, or why it is not run
     seconds: float  # of wall clock that its check took, with compilation
     data: Mapping[str, Any]  # numbers for plots

@@ -28,8 +28,8 @@ class Row(NamedTuple):
 
     system: str  # in words
     atoms: int  # of the system
-    ours: float  # ours, theirs: ms a step
-    theirs: float
+    ours: float  # ms a step
+    theirs: float  # ms a step
     peer: str  # the other program
 
     @property

@@ -21,9 +21,9 @@ class DriveArrays(Bundle):
 class DriveKinds:
     """What of drives kernels are compiled for."""
 
-    kinds: tuple[int, ...] = ()  # kinds, weights, timings: those of the rows, of `layout`
-    weights: tuple[int, ...] = ()
-    timings: tuple[int, ...] = ()
+    kinds: tuple[int, ...] = ()  # of each row, of `layout`
+    weights: tuple[int, ...] = ()  # of each row, of `layout`
+    timings: tuple[int, ...] = ()  # of each row, of `layout`
     batch: bool = False  # whether there are several systems
     everyone: bool = False  # whether all rows act on all atoms of the only system
     rows: int = 0  # how many there are, if they are few and of one system; 0: that is read on the device

@@ -20,10 +20,10 @@ VELOCITY = 1.0 / units.PS
 class Row:
     """A row of the arrays, before it is packed."""
 
-    kind: int  # kind, weight, timing: of `layout`
+    kind: int  # as `layout` says
     atoms: NDArray[np.int64]  # whom it acts on
-    weight: int = of.UNIT
-    timing: int = of.CONSTANT
+    weight: int = of.UNIT  # as `layout` says
+    timing: int = of.CONSTANT  # as `layout` says
     values: Array = field(default_factory=lambda: np.zeros(of.ROW))  # (ROW,)
     block: Array | None = None  # numbers of each of these atoms, or None
     table: Array | None = None  # (m, 4), or None
@@ -37,8 +37,8 @@ class Start:
     atoms: NDArray[np.int64]  # whom it acts on
     own: Array | None  # charges (e) or forces (eV/Å) of these atoms
     partner: NDArray[np.int64] | None  # the atoms of the other group
-    masses: Array  # masses, positions: (n,) amu and (n, 3) Å of the system
-    positions: Array
+    masses: Array  # (n,) amu, of the system
+    positions: Array  # (n, 3) Å, of the system
     cell: Array  # (3, 3) Å
     pbc: NDArray[np.bool_]  # (3,)
 

@@ -17,9 +17,9 @@ class EnergyFunctions:
     time_of: DeviceFunction  # of a step
     place_of: DeviceFunction  # a wall's place and velocity along its normal
     distance: DeviceFunction  # of a position from the wall of a row
-    kind_of: DeviceFunction  # kind_of, timing_of, number: whole numbers of a row
-    timing_of: DeviceFunction
-    number: DeviceFunction
+    kind_of: DeviceFunction  # kind of a row
+    timing_of: DeviceFunction  # timing of a row
+    number: DeviceFunction  # a whole number of a row
     at: DeviceFunction  # where a value of a row stands
     vector: DeviceFunction  # three of them
 

@@ -15,8 +15,8 @@ from taichimd.system.state import State
 class Packed:
     """Arrays of all rows, on the host."""
 
-    numbers: NDArray[np.int64]  # numbers, values: as `layout` says
-    values: Array
+    numbers: NDArray[np.int64]  # as `layout` says
+    values: Array  # as `layout` says
     table: NDArray[np.int64]  # (rows, NUMBERS), whole numbers of the rows
     blocks: dict[int, slice]  # of rows with numbers of each atom, where `values` has them
 

@@ -91,8 +91,8 @@ class LedgerFunctions:
 
     count: DeviceFunction  # adds to a sum
     empty_slots: DeviceFunction  # a sum, whose slots are then empty
-    put: DeviceFunction  # put, there: write and read a number
-    there: DeviceFunction
+    put: DeviceFunction  # writes a number
+    there: DeviceFunction  # reads a number
 
 
 def sum_functions(by_slot: bool) -> LedgerFunctions:

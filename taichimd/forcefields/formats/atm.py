@@ -42,8 +42,8 @@ class ATMFile:
     header: Header  # what it says about itself
     elements: tuple[str, ...]  # every element that occurs in a row, sorted
     triples: Mapping[Triple, float]  # nu (eV angstrom^9) by three elements in sorted order
-    cutoff: float | None  # cutoff, product_cutoff: angstrom, or None
-    product_cutoff: float | None
+    cutoff: float | None  # angstrom, or None
+    product_cutoff: float | None  # angstrom, or None
 
 
 def read_atm(path: str | Path) -> ATMFile:

@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from taichimd.core.arrays import Array
 from taichimd.core.errors import ParameterFileError
 from taichimd.core.printable import counted
 from taichimd.forcefields.formats.text import Word, is_number, parse_number, shorten
 
-Array = NDArray[np.float64]
 _PLAIN = re.compile(r"[0-9+\-.eEdD ]*")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eEdD][+-]?[0-9]+)?")
 _WHOLE = re.compile(r"\+?[0-9]+")

@@ -24,8 +24,9 @@ from pathlib import Path
 import numpy as np
 from ase.data import chemical_symbols
 
+from taichimd.core.arrays import Array
 from taichimd.core.errors import ParameterFileError
-from taichimd.forcefields.formats.eam_words import Array, Reader, content, counts, in_either_way
+from taichimd.forcefields.formats.eam_words import Reader, content, counts, in_either_way
 from taichimd.forcefields.formats.header import Header, parse_comments
 from taichimd.forcefields.formats.setfl import EamFile
 from taichimd.forcefields.formats.text import read_lines
@@ -40,8 +41,8 @@ class Element:
     path: Path  # where it was read from
     header: Header  # what it says about itself
     symbol: str  # of the atomic number on line 2
-    drho: float  # drho, dr: spacing of densities, and of distances (angstrom)
-    dr: float
+    drho: float  # spacing of densities
+    dr: float  # spacing of distances, angstrom
     cutoff: float  # angstrom
     embedding: Array  # F (nrho,), eV
     charge: Array  # Z(r) (nr,)

@@ -17,11 +17,12 @@ from pathlib import Path
 import numpy as np
 from scipy.interpolate import CubicSpline
 
+from taichimd.core.arrays import Array
 from taichimd.core.errors import ParameterFileError
 from taichimd.core.printable import counted
 from taichimd.forcefields.formats.potfit import refuse_potfit
 from taichimd.forcefields.formats.text import Word, parse_number, read_lines, shorten, word_lines
-from taichimd.forcefields.tabulated import FEWEST, Array, Tabulated, table
+from taichimd.forcefields.tabulated import FEWEST, Tabulated, table
 
 FINER = 4
 """Points of the curve for each distance of a section that is not equally spaced."""

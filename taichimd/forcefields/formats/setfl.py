@@ -19,9 +19,10 @@ from pathlib import Path
 
 from ase.data import atomic_numbers, chemical_symbols
 
+from taichimd.core.arrays import Array
 from taichimd.core.elements import is_symbol
 from taichimd.core.errors import ParameterFileError
-from taichimd.forcefields.formats.eam_words import Array, Line, Reader, content, counts, in_either_way
+from taichimd.forcefields.formats.eam_words import Line, Reader, content, counts, in_either_way
 from taichimd.forcefields.formats.header import Header, parse_comments
 from taichimd.forcefields.formats.text import read_lines, shorten
 
@@ -36,8 +37,8 @@ class EamFile:
     path: Path  # where it was read from
     header: Header  # what it says about itself
     elements: tuple[str, ...]  # in the order of the file
-    drho: float  # drho, dr: spacing of densities, and of distances (angstrom)
-    dr: float
+    drho: float  # spacing of densities
+    dr: float  # spacing of distances, angstrom
     cutoff: float  # angstrom
     embedding: dict[str, Array]  # F by element: (nrho,), eV
     density: dict[tuple[str, str], Array]  # by (element at which, element that makes it): (nr,)

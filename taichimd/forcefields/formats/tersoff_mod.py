@@ -46,7 +46,7 @@ class TersoffModEntry:
     lambda1: float  # decay of the repulsion (1/angstrom)
     A: float  # strength of the repulsion (eV)
     n: float  # the bond order has the exponent -1/(2n)
-    c1: float  # c1, c2, c3, c4, c5: of the angular function
+    c1: float  # c1 to c5 of the angular function
     c2: float
     c3: float
     c4: float

@@ -24,8 +24,8 @@ class BondTable:
     own images: then i = j.
     """
 
-    i: NDArray[np.int32]  # i, j: (m,) atoms, in the user's order, from 0
-    j: NDArray[np.int32]
+    i: NDArray[np.int32]  # (m,) first atom, in the user's order, from 0
+    j: NDArray[np.int32]  # (m,) second atom
     distance: NDArray[np.float64]  # (m,) length, angstrom
     order: NDArray[np.float64]  # (m,) corrected bond order, sum of sigma, pi and double pi parts
     total: NDArray[np.float64]  # (n,) sum of the bond orders of each atom

@@ -22,8 +22,8 @@ class ChargeParameters:
     chi: Values  # (kinds) electronegativity, eV
     eta: Values  # (kinds) hardness, doubled, eV
     inverse_gamma3: Values  # (kinds, kinds) gamma^-3 of the shielding, angstrom^3
-    lower: float  # lower, cutoff: radii of the taper, angstrom
-    cutoff: float
+    lower: float  # radius where the taper begins, angstrom
+    cutoff: float  # radius where the taper ends, angstrom
 
 
 def norms_of(kinds: NDArray[np.int32], chi: Values) -> tuple[float, float]:

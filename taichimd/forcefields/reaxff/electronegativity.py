@@ -97,11 +97,11 @@ class Around(Bundle):
 class Kind:
     """What kernels are compiled for."""
 
-    overlaps: bool  # overlaps, differences, pulls: as `models.Model`
-    differences: bool
-    pulls: bool
+    overlaps: bool  # as of `models.Model`
+    differences: bool  # as of `models.Model`
+    pulls: bool  # as of `models.Model`
     field: bool  # whether there is one
-    consistent: bool  # as there
+    consistent: bool  # as of `models.Model`
     soft: bool  # whether the model is ACKS2
 
 
@@ -110,8 +110,8 @@ class ResponseKernels:
     """Kernels of a model."""
 
     before: Kernel  # electronegativities
-    forces: Kernel  # forces, everything: what the charges add
-    everything: Kernel
+    forces: Kernel  # adds forces of the charges
+    everything: Kernel  # adds forces, energies and virial of the charges
     book: Kernel  # work of the field
 
 

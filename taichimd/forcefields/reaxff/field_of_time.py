@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from taichimd.core.arrays import Array
 from taichimd.core.errors import ParameterFileError, SettingsError
 from taichimd.core.numerals import number_of
 
-Array = NDArray[np.float64]
 EXPECTED = (
     "three finite numbers (V/angstrom), as in field=(0, 0, 0.1), rows of a time (fs) and three numbers, a "
     "file of such rows, or a function of the time (fs)"

@@ -24,8 +24,8 @@ class CallFunctions:
     deform_all: DeviceFunction  # of all cells, if it is their turn
     count_step: DeviceFunction  # counts a step that was done
     count_call: DeviceFunction  # counts a call that has steps to do
-    open_call: DeviceFunction  # open_call, close_call: begin and end a call
-    close_call: DeviceFunction
+    open_call: DeviceFunction  # begins a call
+    close_call: DeviceFunction  # ends a call
     open_finish: DeviceFunction  # begins an evaluation
     limit_age: DeviceFunction  # asks for a build after so many steps
 

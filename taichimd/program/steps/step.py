@@ -36,8 +36,8 @@ class StepFunctions:
     some_steps: DeviceFunction  # all steps but that of a barostat
     bring_back: DeviceFunction  # after them, positions where they belong
     acting_step: DeviceFunction  # the step in which a barostat acts, if it is its turn
-    ordinary: OneStep  # ordinary, action: the parts of these; `action` is None where no step is apart
-    action: OneStep | None
+    ordinary: OneStep  # parts of the ordinary step
+    action: OneStep | None  # parts of the step in which a barostat acts; None if it acts in each step
     drift: DeviceFunction  # moves an atom
 
 

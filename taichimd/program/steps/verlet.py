@@ -49,11 +49,11 @@ class StepKernels:
 
     open_step: Kernel  # first half kick and drift
     steps: KernelQueue  # steps of a call, or all until the host is needed
-    evaluate: KernelQueue  # evaluate, moved, cut_lists, tally_virial: see `EvaluationKernels`
+    evaluate: KernelQueue  # see `EvaluationKernels`
     last_kick: Kernel  # ends a run
-    moved: Kernel
-    cut_lists: KernelQueue
-    tally_virial: KernelQueue | None
+    moved: Kernel  # see `EvaluationKernels`
+    cut_lists: KernelQueue  # see `EvaluationKernels`
+    tally_virial: KernelQueue | None  # see `EvaluationKernels`
     close_step: Kernel | None  # what acts on the whole system after an evaluation at the end of a run
     listed: Kernel | None  # tells a moving cell of new lists; None of a cell at rest
 
