@@ -9,6 +9,7 @@ from ase import Atoms
 
 from taichimd.app.simulated_system import SimulatedSystem
 from taichimd.core.errors import SettingsError
+from taichimd.core.printable import any_of
 from taichimd.estimators.bond_history import BondRule
 from taichimd.io.checkpoint import Checkpoint
 from taichimd.observables.plan import Plan
@@ -20,8 +21,7 @@ from taichimd.observables.planning import (
     parse_kinds,
     saved_plan,
 )
-from taichimd.observables.reactions import ReactionEvents
-from taichimd.settings.config import OF_REACTIONS
+from taichimd.settings.observed import USED_BY, unused
 from taichimd.settings.run import SETTINGS, RunSettings
 from taichimd.settings.types import DRAW, parse_time
 from taichimd.system.constraints import constrained, directions
@@ -33,21 +33,25 @@ if TYPE_CHECKING:
 def plan_of(settings: RunSettings, first_step: int, steps: int) -> Plan | None:
     """The plan that settings ask for, or None."""
     observe = settings.observe
+    changed = {
+        key: f"{value:g}" if isinstance(value, float) else value
+        for key, value in observe.record().items()
+        if value != SETTINGS[key].default
+    }
     if observe.quantities is None:
-        for key, value in observe.record().items():
-            if value != SETTINGS[key].default:
-                raise SettingsError(
-                    f'{key} = {value}: nothing is observed; also give observe, such as "rdf,msd"'
-                )
+        for key, value in changed.items():
+            example = USED_BY.get(key, ("rdf,msd",))[0]
+            raise SettingsError(
+                f'{key} = {value}: nothing is observed; also give observe, such as "{example}"'
+            )
         return None
     window = None if observe.window is None else parse_time(observe.window)
-    for key in OF_REACTIONS if ReactionEvents.name not in parse_kinds(observe.quantities) else ():
-        if observe.record()[key] != SETTINGS[key].default:
-            raise SettingsError(
-                f"{key} = {observe.record()[key]:g}: it is a setting of reactions, and observe = "
-                f"{observe.quantities}; leave {key} out, or add reactions to observe"
-            )
     kinds, timestep = parse_kinds(observe.quantities), settings.run.timestep
+    for key in sorted(unused(kinds) & changed.keys()):
+        raise SettingsError(
+            f"{key} = {changed[key]}: it is a setting of {any_of(USED_BY[key])}, and observe = "
+            f"{observe.quantities}; leave {key} out, or add {USED_BY[key][0]} to observe"
+        )
     plan = make_plan(
         kinds,
         first_step,

@@ -153,6 +153,8 @@ class RunSet:
         if overwrite:
             self._clear([*there, *self.runs])
             return
+        if not there:
+            OutputFolder(self.folder).check(overwrite=False)
         there = [one for one in there if self._output(one).checkpoint.exists()]
         if there and not go_on:
             raise OutputError(

@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
-from taichimd.core.errors import CheckpointError
+from taichimd.core.errors import CheckpointError, SettingsError
 from taichimd.forcefields.spec import is_code, split_spec
 from taichimd.forcefields.user_files import digest
 from taichimd.settings.trust_option import OPTION
@@ -24,6 +24,12 @@ def code_in(potential: str | list[str] | None) -> list[str]:
 def more_to_go_on(potential: str | list[str] | None) -> str:
     """What a command that continues also needs: " --trust" if the potential is code, otherwise nothing."""
     return f" {OPTION}" if code_in(potential) else ""
+
+
+def check_use(trust: bool, restart: str | None) -> None:
+    """Raise a SettingsError if trust is given to no record: nothing is continued."""
+    if trust and restart is None:
+        raise SettingsError(f"{OPTION} is for a restart: give --restart with it, or leave it out")
 
 
 def check_trusted(

@@ -42,6 +42,13 @@ def run(
 
         job_file = Path(structures.pop())
         read_toml(job_file)
+    if jobs := [one for one in structures if one.endswith(".toml")]:
+        from taichimd.core.errors import SettingsError
+
+        raise SettingsError(
+            f"{jobs[0]} is a job file, which is given alone; several structures of a job are a sweep: "
+            f"taichimd sweep {jobs[0]} --set structure=a.extxyz,b.extxyz"
+        )
     axes = {"structure": structures, "temperature": values_of("temperature", flags.pop("temperature", ""))}
     axes = {key: values for key, values in axes.items() if values}
     several = replicas > 1 or any(len(values) > 1 for values in axes.values())
@@ -55,9 +62,12 @@ def run(
     from taichimd.app.driver import run_job
     from taichimd.app.job import prepare_job
     from taichimd.app.run_set import is_several
+    from taichimd.app.trust import check_use
     from taichimd.core.errors import SettingsError
 
     console, restart = Console(quiet), flags.get("restart")
+    if job_file is None:
+        check_use(trust, restart)
     if restart is not None and is_several(restart):
         from taichimd.app.several import restart_several
 

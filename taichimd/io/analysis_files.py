@@ -1,13 +1,13 @@
 """Tables and pictures of an analysis: CSV with units in the names of the columns, PNG, PDF or SVG."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from taichimd.core.arrays import Array
-from taichimd.core.errors import SettingsError
+from taichimd.core.errors import OutputError, SettingsError
 from taichimd.io.files import write_atomically
 
 if TYPE_CHECKING:
@@ -18,6 +18,15 @@ COLOURS = ("#1f6fb4", "#c8402f", "#3a8f4d", "#8a5fb0", "#c98a1b", "#4aa3a8", "#5
 _STYLES = ("-", "--", "-.", ":")
 PICTURES = ("png", "pdf", "svg")
 """Formats of pictures, which are the suffixes of their names."""
+
+
+def check_free(files: Sequence[Path], overwrite: bool) -> None:
+    """Raise an OutputError if an analysis would replace files of one folder, unless it may."""
+    if not overwrite and (there := [file.name for file in files if file.exists()]):
+        raise OutputError(
+            f"{files[0].parent} has {', '.join(there)} already; choose another --output, or give "
+            "--overwrite to replace them"
+        )
 
 
 def write_table(path: Path, columns: dict[str, Array]) -> None:

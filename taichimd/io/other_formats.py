@@ -8,6 +8,7 @@ from typing import Any
 from ase import Atoms
 
 from taichimd.core.errors import StructureError
+from taichimd.core.printable import counted
 
 _POSCAR = "vasp"
 _OWN_UNITS = {"cfg": "AtomEye CFG", "gpumd": "GPUMD's xyz.in", "netcdftrajectory": "NetCDF trajectories"}
@@ -21,7 +22,8 @@ def chosen_frame(path: Path, frame: int | None, count: int, what: str = "frames"
     wanted = -1 if frame is None else frame
     if not -count <= wanted < count:
         raise StructureError(
-            f"trajectory {path} has {count} frames; from_frame = {frame}: expected {-count} to {count - 1}"
+            f"trajectory {path} has {counted(count, 'frame')}; from_frame = {frame}: expected {-count} to "
+            f"{count - 1}"
         )
     last = f"{path.name} has {count:,} {what}; the last is used (--from-frame selects a different one)"
     return wanted, [last] if frame is None and count > 1 else []

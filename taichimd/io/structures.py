@@ -184,7 +184,8 @@ def reason_of(error: Exception, path: Path) -> str:
     """What a reader of ASE says about a line of a file, in words about the file."""
     text = " ".join(str(error).split())
     if type(error).__name__ == "UnknownFileTypeError":
-        return f"the format {text} is not known"
+        name = text if len(text.split()) == 1 else path.suffix.lstrip(".")
+        return f"the format {name} is not known"
     if found := re.search(
         r"Expected xyz header but got: invalid literal for int\(\) with base 10: '(.*?)(\\n)?'$", text
     ):

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 
 from taichimd.core.arrays import Array
-from taichimd.core.errors import AnalysisError, OutputError
+from taichimd.core.errors import AnalysisError
 from taichimd.estimators.bond_history import BondHistory, BondRule
-from taichimd.io.analysis_files import curves, draw, write_table
+from taichimd.io.analysis_files import check_free, curves, draw, write_table
 from taichimd.io.elements import is_element
 from taichimd.io.files import all_or_none, make_folder, writing
 from taichimd.io.lammps_bonds import BondReader, Kind, read_species
@@ -45,8 +45,7 @@ def analyze_bonds(source: str, kind: Kind, request: Request, folder: Path, overw
     behind = () if kind == "species" else (f"{NETWORK}.{request.plot_format}",)
     own = [folder / name for name in (*before, "species.csv", picture, *behind)]
     files = [*own, folder / "analysis.json", folder / "analysis.csv"]
-    if not overwrite and any(file.exists() for file in files):
-        raise OutputError(f"{folder} holds an earlier analysis; choose another --output or give --overwrite")
+    check_free(files, overwrite)
     title = f"{Path(source).name}: species"
     rows: Rows
     values = Values()

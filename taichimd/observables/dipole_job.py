@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 
 from taichimd.core.arrays import Array
-from taichimd.core.errors import AnalysisError, OutputError, StructureError
-from taichimd.io.analysis_files import read_table
+from taichimd.core.errors import AnalysisError, StructureError
+from taichimd.io.analysis_files import check_free, read_table
 from taichimd.io.files import all_or_none, make_folder, writing
 from taichimd.io.report import versions, write_report
 from taichimd.observables.dipole import Ir, infrared_result
@@ -59,8 +59,7 @@ def analyze_dipoles(source: str, request: Request, folder: Path, overwrite: bool
         make_folder(folder)
     own = [folder / name for name in Ir.files(request.plot_format)]
     files = [*own, folder / "analysis.json", folder / "analysis.csv"]
-    if not overwrite and any(file.exists() for file in files):
-        raise OutputError(f"{folder} holds an earlier analysis; choose another --output or give --overwrite")
+    check_free(files, overwrite)
     with all_or_none(files):
         result.write(own, f"{Path(source).name}: {len(times)} samples")
         write_report(folder / "analysis.json", {

@@ -3,7 +3,9 @@
 from dataclasses import asdict
 from pathlib import Path
 
-from taichimd.core.errors import AnalysisError, OutputError
+from taichimd.core.errors import AnalysisError
+from taichimd.core.printable import counted
+from taichimd.io.analysis_files import check_free
 from taichimd.io.files import all_or_none, make_folder, writing
 from taichimd.io.frames import read_frames
 from taichimd.io.lammps_bonds import bond_file_kind
@@ -58,10 +60,10 @@ def analyze(trajectory: str, request: Request, folder: Path, overwrite: bool = F
     results = [(kind, [folder / file for file in kind.files(request.plot_format)]) for kind in kinds]
     records = [folder / "analysis.json", folder / "analysis.csv"]
     files = [*(file for _, own in results for file in own), *records]
-    if not overwrite and any(file.exists() for file in files):
-        raise OutputError(f"{folder} holds an earlier analysis; choose another --output or give --overwrite")
-    title = f"{Path(trajectory).name}: {len(run.frames.positions)} frames, {len(run.frames.symbols)} atoms"
-    rows = [("trajectory", f"{title.split(': ', 1)[1]}{run.length()}"), ("production", str(run.production))]
+    check_free(files, overwrite)
+    size = f"{counted(len(run.frames.positions), 'frame')}, {len(run.frames.symbols)} atoms"
+    title = f"{Path(trajectory).name}: {size}"
+    rows = [("trajectory", f"{size}{run.length()}"), ("production", str(run.production))]
     if run.blocks == 1:
         why = (
             "take a longer run, or frames more often" if request.blocks is None else "take two blocks or more"

@@ -84,7 +84,13 @@ class Profile(Joint, RunObservable):
                 f"observe = profile: planes normal to {plan.profile_axis} need the two other cell vectors to "
                 f"be normal to {plan.profile_axis}; choose another profile_axis"
             )
-        bins = round(1.0 / np.linalg.norm(direction) / plan.profile_bin)
+        length = 1.0 / np.linalg.norm(direction)
+        bins = round(length / plan.profile_bin)
+        if bins < 2:
+            raise SettingsError(
+                f"profile_bin = {plan.profile_bin:g}: the cell is {length:.3g} Å long along "
+                f"{plan.profile_axis}; expected two bins or more, of {0.5 * length:.3g} Å or less"
+            )
         if bins > MAX_BINS:
             raise SettingsError(
                 f"profile_bin = {plan.profile_bin:g}: makes {bins:,} bins, expected {MAX_BINS:,} at most"

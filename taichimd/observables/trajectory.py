@@ -7,6 +7,7 @@ import numpy as np
 
 from taichimd.core.arrays import Array
 from taichimd.core.errors import AnalysisError
+from taichimd.core.printable import counted
 from taichimd.estimators.average import production_start
 from taichimd.estimators.blocks import pieces_of
 from taichimd.io.frames import Frames
@@ -89,7 +90,7 @@ class Trajectory:
         self.that_move = sorted(set(frames.symbols[~frames.fixed].tolist()))
 
     def _interval(self) -> float | None:
-        """Time between frames, ps; drops frames off the beat."""
+        """Time between frames, ps; drops frames at other times."""
         times, given, frames = self.frames.times, self.request.interval_ps, self.frames
         self.notes += frames.notes
         if frames.backward:
@@ -105,7 +106,7 @@ class Trajectory:
                     "says; give --interval if some were left out"
                 )
             return given if given is not None else frames.interval
-        # A run that ends, or was stopped, between two frames wrote one off the beat.
+        # A run that ends, or was stopped, between two frames wrote one at another time.
         beat = float(np.median(np.diff(clock)))
         unit = "ps" if times is not None else "steps" if frames.counted else "(its clock)"
         place = (clock - clock[0]) / beat if beat > 0 else np.full(len(clock), np.nan)
@@ -122,7 +123,8 @@ class Trajectory:
             raise AnalysisError(f"interval of {given:g} ps, but the file says {beat:g} ps; leave it out")
         if not keep.all():
             self.notes.append(
-                f"{np.count_nonzero(~keep)} frames off the beat of {beat:g} {unit} were left out"
+                f"left out, because their times are no multiples of {beat:g} {unit}: "
+                f"{counted(int(np.count_nonzero(~keep)), 'frame')}"
             )
             self.frames = self.frames.only(keep)
         return given if times is None else beat

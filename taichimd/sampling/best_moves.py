@@ -3,6 +3,7 @@
 import numpy as np
 from ase import Atoms
 
+from taichimd.core.arrays import Array
 from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.contribution import ALL_PAIRS
 from taichimd.sampling.kinds import ALL, SINGLE, Moves
@@ -18,7 +19,12 @@ def best_moves(forcefield: ForceField, atoms: Atoms, pressure: float | None) -> 
     if pressure is not None and not atoms.pbc.any():
         return ALL, "npt between walls moves all atoms together"
     if atoms.pbc.any():
-        heights = 1.0 / np.linalg.norm(np.linalg.inv(atoms.cell.complete().array), axis=0)
-        if (narrow := heights[atoms.pbc].min()) <= forcefield.cutoff:
+        if (narrow := periodic_heights(atoms).min()) <= forcefield.cutoff:
             return ALL, f"the cell ({narrow:.3g} Å) is not wider than the cutoff ({forcefield.cutoff:.3g} Å)"
     return SINGLE, ""
+
+
+def periodic_heights(atoms: Atoms) -> Array:
+    """Heights of the cell along its periodic directions, angstrom."""
+    heights = 1.0 / np.linalg.norm(np.linalg.inv(atoms.cell.complete().array), axis=0)
+    return np.asarray(heights[atoms.pbc])

@@ -20,7 +20,7 @@ from taichimd.program.results import NotCopied, Thermo
 from taichimd.program.totals import stress_of
 from taichimd.sampling.best_moves import best_moves
 from taichimd.sampling.conditions import check_ensemble, refused
-from taichimd.sampling.kinds import ALL, first_move
+from taichimd.sampling.kinds import ALL, first_move, largest_move
 from taichimd.sampling.metropolis import Metropolis
 from taichimd.sampling.rates import Rate
 from taichimd.sampling.sweep import ChainGroup
@@ -127,7 +127,6 @@ class MonteCarlo(Metropolis, NotCopied):
             warnings.warn(note, TaichimdWarning, stacklevel=2)
         if engine.atom_states():
             raise refused(potential)
-        heights = engine.frame.heights[engine.pbc]
         super().__init__(
             n_atoms=engine.n_atoms,
             free=engine.n_atoms if engine.fixed is None else int((~engine.fixed).sum()),
@@ -137,7 +136,7 @@ class MonteCarlo(Metropolis, NotCopied):
             kind=kind,
             moves=Rate(first_move(kind, len(atoms)) if move is None else move),
             volume_moves=Rate(volume_move),
-            most_move=0.5 * min([potential.list_cutoff or np.inf, *heights, 10.0]),
+            most_move=largest_move(potential, engine.frame.heights[engine.pbc]),
             equilibration=equilibration,
             seed=seed,
         )

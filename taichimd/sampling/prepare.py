@@ -8,15 +8,15 @@ from typing import Any
 from ase import Atoms
 
 from taichimd.app.job import load_with_remarks
-from taichimd.app.trust import check_trusted
+from taichimd.app.trust import check_trusted, check_use
 from taichimd.core.errors import CheckpointError, SettingsError
 from taichimd.core.seeds import derived_seed
 from taichimd.forcefields.base import ForceField
 from taichimd.io.checkpoint import Checkpoint, check_same_system, read_checkpoint
 from taichimd.io.files import lies_in
 from taichimd.io.structures import read_noted, unused_charges
-from taichimd.sampling.best_moves import best_moves
-from taichimd.sampling.kinds import ALL, SINGLE, first_move
+from taichimd.sampling.best_moves import best_moves, periodic_heights
+from taichimd.sampling.kinds import ALL, SINGLE, check_move, first_move, largest_move
 from taichimd.sampling.settings import MCSettings
 from taichimd.settings.declared import settings_of
 from taichimd.settings.types import absolute, of_each
@@ -57,6 +57,7 @@ def prepare_mc(flags: Mapping[str, Any], *, trust: bool = False) -> MCJob:
     `trust`: whether Python code that only the checkpoints name may run (`taichimd.app.trust`).
     """
     told = MCSettings(**flags)
+    check_use(trust, told.restart)
     if told.restart is None:
         chains, forcefield, notes = _new_chains(told)
     else:
@@ -79,6 +80,11 @@ def prepare_mc(flags: Mapping[str, Any], *, trust: bool = False) -> MCJob:
             raise SettingsError(
                 f"the run of {told.restart} is complete: say how far to continue with --sweeps"
             )
+    if told.exchange is not None and told.exchange > steps:
+        raise SettingsError(
+            f"exchange = {told.exchange:,}: the run has {steps:,} sweeps, so it would end before the first "
+            "exchange; expected a shorter interval, or more sweeps"
+        )
     evaluations = len(chains) * steps // (1 if settings.moves == SINGLE else ENERGIES)
     notes += forcefield.remarks_on_time(len(chains[0].atoms), evaluations, settings.backend)
     exchange = settings.exchange if rungs > 1 else None
@@ -194,6 +200,7 @@ FRAMES_EVERY = 100
 def completed(settings: MCSettings, forcefield: ForceField, atoms: Atoms) -> tuple[MCSettings, list[str]]:
     """Settings of a new chain in which nothing is left open, and what to tell the user about it."""
     pressure = settings.pressure if settings.moves_volume else None
+    check_move(settings.move, largest_move(forcefield, periodic_heights(atoms)))
     moves, why_not_single = best_moves(forcefield, atoms, pressure)
     notes = []
     if settings.moves is None and why_not_single:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, FiniteFloat
 
 from taichimd.settings import types
-from taichimd.settings.declared import Settings, setting
+from taichimd.settings.declared import Settings, setting, settings_of
 from taichimd.settings.run import shared
 from taichimd.settings.types import Values, mistake
 
@@ -93,6 +93,11 @@ class MCSettings(Settings):
         if not self.moves_volume and self.pressure != 0.0:
             raise mistake(
                 f"pressure = {self.pressure:g}: the ensemble nvt has no pressure; expected ensemble = npt"
+            )
+        if not self.moves_volume and self.volume_move != settings_of(MCSettings)["volume_move"].default:
+            raise mistake(
+                f"volume_move = {self.volume_move:g}: the ensemble nvt does not move the volume; expected "
+                "ensemble = npt"
             )
 
     @property

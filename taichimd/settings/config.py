@@ -10,10 +10,12 @@ from typing import Any
 
 from taichimd.core.errors import SettingsError
 from taichimd.core.names import hint
+from taichimd.core.printable import counted
 from taichimd.core.units import FS
 from taichimd.ensembles.registry import COMBINED, ENSEMBLES
 from taichimd.settings.acting import ACTS, GROUPS, of_tables
 from taichimd.settings.job_file import beside, read_toml
+from taichimd.settings.observed import unused
 from taichimd.settings.run import SETTINGS, TOPICS, RunSettings
 from taichimd.settings.types import DRAW, NONE, parse_pressure
 
@@ -29,8 +31,6 @@ _CONDITIONS = (
     "ensemble", "timestep", "temperature", "final_temperature", "pressure", "final_pressure", "cell_control",
     "cell_axes", "stretch", "shear", "strain_rate", "remap",
 )  # fmt: skip
-OF_REACTIONS = ("bond_formed", "bond_broken", "bond_lifetime")
-"""Settings that only `observe = reactions` uses."""
 _OF_THERMOSTATS = ("coupling_time", "final_temperature")
 _OF_BAROSTATS = (
     "pressure", "final_pressure", "pressure_coupling_time", "bulk_modulus", "cell_control", "cell_axes",
@@ -63,10 +63,15 @@ def make_settings(
                 raise SettingsError(f"{where}{names} both say {what}; give one of them")
         if one in given or other in given:
             job = {key: value for key, value in job.items() if key not in (one, other)}
+    # Who observes something else on the command line need not touch what the job file says of observables.
+    for key in _of_other_observables(given.get("observe")):
+        job.pop(key, None)
     saved = by_option(checkpoint or {}, f"checkpoint {given.get('restart')}")
     merged = {**_inherited(saved, {**job, **given}), **job, **given}
     settings = RunSettings.of(merged)
-    settings.run.number_of_steps()
+    # A job may be tried with fewer steps on the command line than it has rows or frames.
+    own = given if {"steps", "time"} & given.keys() else {**job, **given}
+    _check_numbers(settings, own, settings.run.number_of_steps())
     # Who leaves frames out on the command line need not touch what the job file says of them.
     _check_frames(settings, given if "frames" in given else {**job, **given})
     if settings.system.restart is None or checkpoint is not None:
@@ -149,13 +154,12 @@ def _inherited(checkpoint: Mapping[str, Any], own: Mapping[str, Any]) -> dict[st
 
 
 def _of_other_observables(observe: Any) -> set[str]:
-    """Settings of observables that a restart with these observables does not take over."""
-    if observe is None or (observe != NONE and "reactions" in str(observe)):
+    """Settings that these observables do not use; none if `observe` is not given."""
+    if observe is None:
         return set()
-    if observe != NONE:
-        return set(OF_REACTIONS)
-    more = "observe", "observe_every", "observe_window", "observe_r_max", "observe_bond_order"
-    return {*more, *OF_REACTIONS, "profile_axis", "profile_bin"}
+    if observe == NONE:
+        return {option for option, one in SETTINGS.items() if one.topic == "observe"} - {"observe"}
+    return unused([word.strip() for word in str(observe).split(",")])
 
 
 def check_velocities(settings: RunSettings, given: Collection[str], source: str) -> None:
@@ -166,6 +170,16 @@ def check_velocities(settings: RunSettings, given: Collection[str], source: str)
             raise SettingsError(
                 f"{key} = {getattr(ensemble, key)}: velocities come from {source}, and nve keeps their "
                 f"energy; leave {key} out, choose a thermostat, or draw new ones with --velocities draw"
+            )
+
+
+def _check_numbers(settings: RunSettings, given: Collection[str], steps: int | None) -> None:
+    """Raise a SettingsError if more rows or frames are asked than the run has steps."""
+    for key in _NUMBERS.values():
+        number = getattr(settings.output, key)
+        if key in given and steps is not None and number is not None and number > steps:
+            raise SettingsError(
+                f"{key} = {number:,}: the run has {counted(steps, 'step')}; expected as many or fewer"
             )
 
 

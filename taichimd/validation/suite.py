@@ -19,6 +19,7 @@ from taichimd.core.errors import (
     TaichimdError,
 )
 from taichimd.core.markup import element, figure_picture, joined, table
+from taichimd.core.names import hint
 from taichimd.core.runtime import start
 from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.load import load_forcefield
@@ -213,8 +214,11 @@ def _outcomes(case: Case, chosen: set[str], on_check: Callable[[str], None]) -> 
 
 
 def _chosen(only: Sequence[str] | None) -> set[str]:
+    some = f"expected some of {', '.join(NAMES)}"
     if unknown := [name for name in only or () if name not in NAMES]:
-        raise SettingsError(f"no check is called {unknown[0]!r}; expected some of {', '.join(NAMES)}")
+        raise SettingsError(f"no check is called {unknown[0]!r}; {hint(unknown[0], NAMES, otherwise=some)}")
+    if only is not None and not only:
+        raise SettingsError("no check is named; expected names of checks, such as forces,virial")
     return set(NAMES if only is None else only)
 
 

@@ -1,7 +1,12 @@
+from dataclasses import replace
+
 import pytest
 
 from taichimd.core.errors import SettingsError
+from taichimd.observables.registry import OF_RUNS
 from taichimd.settings.config import make_settings
+from taichimd.settings.observed import USED_BY
+from taichimd.settings.run import SETTINGS, ObserveSettings
 from taichimd.settings.types import parse_time
 
 
@@ -184,6 +189,33 @@ def test_a_restart_keeps_its_intervals_unless_it_is_given_others():
     ):  # fmt: skip
         output = make_settings({"restart": "run", **given}, None, saved).with_intervals(500, 1000).output
         assert (output.steps_between_rows, output.steps_between_frames) == (rows, frames), given
+
+
+def test_fewer_steps_than_rows_are_refused_unless_the_command_line_shortens_a_job(job):
+    text = "steps = 100\nn_rows = 50\n"
+    assert make_settings({"steps": 9}, job(text)).output.n_rows == 50
+    with pytest.raises(SettingsError, match="n_rows = 101: the run has 100 steps; expected as many or fewer"):
+        make_settings({"n_rows": 101}, job(text))
+    with pytest.raises(SettingsError, match="n_frames = 2: the run has 1 step; expected as many or fewer"):
+        make_settings({"time": "1fs", "n_frames": 2})
+
+
+def test_settings_of_observables_have_users_that_there_are():
+    assert {user for users in USED_BY.values() for user in users} <= OF_RUNS.keys()
+    correlated = {name for name, kind in OF_RUNS.items() if kind.correlated}
+    assert set(USED_BY["observe_window"]) == correlated
+    assert USED_BY.keys() <= SETTINGS.keys()
+
+
+def test_observing_something_else_drops_settings_of_other_observables(job):
+    own = {"spectrum_window": "2ps", "observe_r_max": 6.0}
+    saved = make_settings({"observe": "spectrum,rdf", **own}).record()
+    for given, kept in (("rdf", ["observe_r_max"]), ("spectrum", ["spectrum_window"]), ("none", [])):
+        restart = make_settings({"restart": "run", "observe": given}, None, saved).observe
+        text = "".join(f"{key} = {saved[key]!r}\n" for key in ("observe", *own))
+        for found in (restart, make_settings({"observe": given}, job(text)).observe):
+            default = ObserveSettings(quantities=found.quantities)
+            assert found == replace(default, **{SETTINGS[key].name: own[key] for key in kept})
 
 
 @pytest.mark.parametrize(("interval", "number", "what"), [

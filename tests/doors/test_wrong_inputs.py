@@ -20,6 +20,8 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "kappa.out").write_text("1.0 2.0 0.1 0.2 5.0\n")
     (tmp_path / "POSCAR").write_text("Si\n1.0\n5 0 0\n0 5 0\n")
     (tmp_path / "empty").mkdir()
+    (tmp_path / "done").mkdir()
+    (tmp_path / "done" / "run.json").write_text("{}")
     job = 'structure = "si.extxyz"\npotential = "Si.sw"\nsteps = 9\n'
     (tmp_path / "job.toml").write_text(job)
     (tmp_path / "insert.toml").write_text(f'{job}[insert]\nmolecule = "Ar"\n')
@@ -115,6 +117,58 @@ def folder(tmp_path, monkeypatch):
             "run si.extxyz --potential Si.sw --steps 9 --insert molecule=Ar",
             "error: insert: every is missing;",
         ),
+        ("run si.extxyz job.toml", "job.toml is a job file, which is given alone"),
+        (
+            "run si.extxyz --potential Si.sw --steps 9 --trust",
+            "--trust is for a restart: give --restart with it",
+        ),
+        (
+            "mc si.extxyz --potential Si.sw --sweeps 9 --trust",
+            "--trust is for a restart: give --restart with it",
+        ),
+        (
+            "run si.extxyz --potential Si.sw --steps 9 --n-frames 10",
+            "n_frames = 10: the run has 9 steps; expected as many or fewer",
+        ),
+        ("run job.toml --n-rows 10", "n_rows = 10: the run has 9 steps; expected as many or fewer"),
+        (
+            "run si.extxyz --potential Si.sw --steps 9 --from-frame 3",
+            "trajectory si.extxyz has 1 frame; from_frame = 3: expected -1 to 0",
+        ),
+        (
+            "run si.extxyz --potential Si.sw --steps 900 --observe rdf --profile-bin 2",
+            "profile_bin = 2: it is a setting of profile, and observe = rdf; leave profile_bin out, or add",
+        ),
+        (
+            "run si.extxyz --potential Si.sw --steps 900 --observe rdf --observe-window 1ps",
+            "it is a setting of msd, vacf, heat, viscosity, ir or interface, and observe = rdf",
+        ),
+        (
+            "run si.extxyz --potential Si.sw --steps 900 --interface-of a>b",
+            'interface_of = a>b: nothing is observed; also give observe, such as "interface"',
+        ),
+        (
+            "run si.extxyz --potential Si.sw --steps 900 --observe profile --profile-bin 5",
+            "profile_bin = 5: the cell is 5.43 Å long along x; expected two bins or more, of 2.71 Å or less",
+        ),
+        (
+            "mc si.extxyz --potential Si.sw --sweeps 9 --temperature 80,90 --exchange 20",
+            "exchange = 20: the run has 11 sweeps, so it would end before the first exchange",
+        ),
+        (
+            "mc si.extxyz --potential Si.sw --sweeps 9 --volume-move 0.1",
+            "volume_move = 0.1: the ensemble nvt does not move the volume; expected ensemble = npt",
+        ),
+        (
+            "mc si.extxyz --potential Si.sw --sweeps 9 --move 500",
+            "move = 500 Å: expected 1.87 Å or less, half of",
+        ),
+        ("sweep job.toml --seeds 2 --output done", "done holds an earlier run (run.json); give --overwrite"),
+        ("run job.toml --replicas 2 --output done", "done holds an earlier run (run.json); give --overwrite"),
+        ("validate Si.sw --only ,", "no check is named; expected names of checks, such as forces,virial"),
+        ("validate Si.sw --only forcs", "no check is called 'forcs'; did you mean 'forces'?"),
+        ("report done ./done", "done is given twice; give each folder once"),
+        ("analyze done/run.json", "cannot be read: the format json is not known"),
     ],
 )
 def test_a_wrong_command_ends_in_one_line_and_writes_nothing(call, folder, line, message):

@@ -84,7 +84,7 @@ def test_analyze_gives_the_infrared_spectrum_of_stored_dipole_moments(call):
         ("--r-max 9", "leave the option out"),
         ("--window 9ps", "window = 9 ps: expected 0.002 to"),
         ("--skip 795", "5 samples are left"),
-        ("", "earlier analysis"),
+        ("", "has ir.csv, "),
     ):
         code, _, err = call(f"analyze dipole.csv {more} --output o")
         assert (code, len(err.strip().splitlines())) == (2, 1)
