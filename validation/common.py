@@ -10,6 +10,7 @@ import json
 import os
 import platform
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -130,13 +131,13 @@ def _commit() -> str | None:
 
 
 def command_line() -> str:
-    """The command that started this process, without paths of this machine."""
+    """The command that started this process, as a shell takes it, without paths of this machine."""
     main = sys.modules["__main__"]
     spec = getattr(main, "__spec__", None)
     name = f"-m {spec.name.removesuffix('.__main__')}" if spec else Path(sys.argv[0]).name
     arguments = [re.sub(r"(?<![^=])/\S*/", "", argument) for argument in sys.argv[1:]]
     chosen = [f"{key}={os.environ[key]}" for key in SETTINGS if key in os.environ]
-    return " ".join([*chosen, "python", name, *arguments])
+    return " ".join([*chosen, "python", name, *map(shlex.quote, arguments)])
 
 
 def machine() -> dict[str, Any]:

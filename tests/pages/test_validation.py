@@ -1,6 +1,7 @@
 """The arithmetic of the validation drivers: a wrong reduction would be evidence for something false."""
 
 import json
+import shlex
 import sys
 from dataclasses import replace
 from types import SimpleNamespace
@@ -330,3 +331,9 @@ def test_commands_of_results_have_no_folders_of_a_machine(monkeypatch):
     given = ["driver.py", "--out", "/made/up/x.json", "--given", "a=/made/up/b", "validation/results/c.json"]
     monkeypatch.setattr("sys.argv", given)
     assert common.command_line().endswith("--out x.json --given a=b validation/results/c.json")
+
+
+def test_commands_of_results_can_be_given_to_a_shell(monkeypatch):
+    given = ["--cases", "water 6,540", "--runs", "copper ", "--rate", "5e10"]
+    monkeypatch.setattr("sys.argv", ["driver.py", *given])
+    assert shlex.split(common.command_line())[-len(given) :] == given
