@@ -26,6 +26,24 @@ FROM_FILE = "pair_coeff of LAMMPS: write --potential NiAl.eam.alloy; elements co
             "pair_style table of LAMMPS: write its coefficients into a .pair file",
         ),
         ("pair_style meam", "pair_style meam of LAMMPS is not there"),
+        ("pair_style adp\npair_coeff * * AlCu.adp Al Cu", "pair_style adp of LAMMPS is not there"),
+        (
+            "pair_style hybrid/overlay eam/alloy zbl 1 2\npair_coeff * * eam/alloy NiAl.eam.alloy Ni Al\n"
+            "pair_coeff 1 1 zbl 28 28",
+            "write --potential NiAl.eam.alloy and --potential with a .pair file for zbl; potentials are",
+        ),
+        ("pair_style hybrid/overlay adp table linear 1000", "pair_style adp of LAMMPS is not there"),
+        ("pair_style hybrid sw lj/cut 2.5", "on= says on which pairs a term acts"),
+        (
+            "pair_style eam/alloy # metal\npair_coeff * * 'my Cu.eam.alloy' Cu",
+            "write --potential 'my Cu.eam.alloy'",
+        ),
+        (
+            "pair_style eam/fs &\n\npair_coeff * * Fe_2.set Fe",
+            "rename Fe_2.set to Fe_2.set.eam.fs, because the end of the name says the format, and write "
+            "--potential Fe_2.set.eam.fs; elements",
+        ),
+        ("pair_style sw/mod maxdelcs 0.1 0.6\npair_coeff * * MoS.sw.mod Mo S", "maxdelcs=(d1, d2)"),
     ],
 )
 def test_pair_lines(text, expected, capsys):
