@@ -7,14 +7,14 @@ import typer
 from typer.cli import get_docs_for_click
 from typer.main import get_command
 
-from taichimd.cli.app import app
+from taichimd.cli.commands import COMMANDS, program
 
 
 def pages() -> Iterator[tuple[str, str]]:
     """Path and text of each page, the overview first."""
-    program = get_command(app)
-    context = typer.Context(program, info_name="taichimd")
-    text = get_docs_for_click(obj=program, ctx=context, name="taichimd")
+    made = get_command(program(COMMANDS))
+    context = typer.Context(made, info_name="taichimd")
+    text = get_docs_for_click(obj=made, ctx=context, name="taichimd")
     head, *commands = re.split(r"^(?=## `taichimd )", text, flags=re.MULTILINE)
     named = {command.split("`")[1].removeprefix("taichimd "): command for command in commands}
     listed = "\n".join(named)

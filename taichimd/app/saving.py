@@ -24,11 +24,11 @@ from taichimd.app.restart import (
 from taichimd.app.simulated_system import SimulatedSystem
 from taichimd.app.trust import check_trusted
 from taichimd.core.errors import OutputError, SettingsError, TaichimdWarning
+from taichimd.core.machine import versions
 from taichimd.core.printable import printable
 from taichimd.ensembles.groups.given import group_baths
 from taichimd.ensembles.registry import Ensemble
 from taichimd.io.checkpoint import Checkpoint
-from taichimd.io.report import versions
 from taichimd.settings.config import make_settings
 from taichimd.settings.run import RunSettings
 from taichimd.settings.types import absolute, checkpoint_of, of_each

@@ -1,4 +1,4 @@
-"""Entry point: collects the commands and turns every error into one line and an exit code."""
+"""Entry point: runs a command and turns every error into one line and an exit code."""
 
 import sys
 import warnings
@@ -6,77 +6,11 @@ from collections.abc import Sequence
 from io import TextIOWrapper
 from typing import Any
 
-import typer
-
-from taichimd import __version__
-from taichimd.cli import (
-    analyze,
-    build,
-    check,
-    convert,
-    cssp,
-    demo,
-    energy,
-    groups,
-    info,
-    kappa,
-    lammps,
-    mc,
-    plot,
-    potentials,
-    relax,
-    report,
-    run,
-    sweep,
-    validate,
-)
-from taichimd.cli.plain import PlainCommand, PlainGroup
-from taichimd.cli.say import say
+from taichimd.cli.commands import program
+from taichimd.cli.missing import MissingFileError
 from taichimd.core.printable import one_line
 from taichimd.core.signals import end_of, interrupted
 from taichimd.forcefields.pasted import of_arguments
-
-app = typer.Typer(
-    cls=PlainGroup,
-    help="Molecular dynamics with many-body potentials, on GPU and CPU.",
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
-app.command(cls=PlainCommand)(run.run)
-app.command(cls=PlainCommand)(sweep.sweep)
-app.command(cls=PlainCommand)(mc.mc)
-app.command(cls=PlainCommand)(relax.relax)
-app.command(cls=PlainCommand)(build.build)
-app.command(cls=PlainCommand)(groups.groups)
-app.command(cls=PlainCommand)(analyze.analyze)
-app.command(cls=PlainCommand)(kappa.kappa)
-app.command(cls=PlainCommand)(convert.convert)
-app.command(cls=PlainCommand)(lammps.lammps)
-app.command(cls=PlainCommand)(plot.plot)
-app.command(cls=PlainCommand)(report.report)
-app.command(cls=PlainCommand)(report.view)
-app.command(cls=PlainCommand)(energy.energy)
-app.command(cls=PlainCommand)(potentials.potentials)
-app.command(cls=PlainCommand)(check.check)
-app.command(cls=PlainCommand)(validate.validate)
-app.command(cls=PlainCommand)(info.info)
-app.command(cls=PlainCommand)(demo.demo)
-app.add_typer(cssp.app, name="cssp")
-
-
-def _version(wanted: bool) -> None:
-    if wanted:
-        say(f"taichimd {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def options(
-    version: bool = typer.Option(
-        False, "--version", callback=_version, is_eager=True, help="Show the version and exit."
-    ),
-) -> None:
-    """Molecular dynamics with many-body potentials, on GPU and CPU."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -102,32 +36,40 @@ def _code_of(arguments: Sequence[str]) -> int:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _warn  # type: ignore[assignment]
-            code = app(args=arguments or ["--help"], prog_name="taichimd", standalone_mode=False)
+            parser = program(arguments)
+            code = parser(args=arguments or ["--help"], prog_name="taichimd", standalone_mode=False)
     except KeyboardInterrupt:
         return _stopped()
     except Exception as error:
-        from taichimd.core.errors import TaichimdError
-
-        if interrupted() or type(error).__name__ == "Abort":
-            return _stopped()
-        if isinstance(error, TaichimdError):
-            _tidy()
-            return _fail(str(error), error.exit_code)
-        if isinstance(error, UnicodeEncodeError):
-            _tidy()
-            return _fail(
-                f"{ascii(error.object)[1:-1]}: the encoding of the locale, {sys.getfilesystemencoding()}, "
-                "cannot write this name; set PYTHONUTF8=1, or rename the file",
-                2,
-            )
-        # Usage errors of the option parser; by their method, because its module has moved between versions.
-        if hasattr(error, "format_message"):
-            return _fail(of_arguments(arguments) or _usage(error), 2)
-        raise
+        return _code_of_error(error, arguments)
     if interrupted():
         # The option parser has made a bare exit code of it, or nobody has looked.
         return _stopped()
     return code if isinstance(code, int) else 0
+
+
+def _code_of_error(error: Exception, arguments: Sequence[str]) -> int:
+    """Say what was wrong; an error of the program itself is raised again."""
+    if interrupted() or type(error).__name__ == "Abort":
+        return _stopped()
+    if isinstance(error, MissingFileError):
+        return _fail(str(error), error.exit_code)
+    # Usage errors of the option parser; by their method, because its module has moved between versions.
+    if hasattr(error, "format_message"):
+        return _fail(of_arguments(arguments) or _usage(error), 2)
+    from taichimd.core.errors import TaichimdError
+
+    if isinstance(error, TaichimdError):
+        _tidy()
+        return _fail(str(error), error.exit_code)
+    if isinstance(error, UnicodeEncodeError):
+        _tidy()
+        return _fail(
+            f"{ascii(error.object)[1:-1]}: the encoding of the locale, {sys.getfilesystemencoding()}, "
+            "cannot write this name; set PYTHONUTF8=1, or rename the file",
+            2,
+        )
+    raise error
 
 
 def _usage(error: Any) -> str:

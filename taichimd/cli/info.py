@@ -16,7 +16,7 @@ def info(
     from json import dumps
 
     from taichimd.core import chosen
-    from taichimd.io.report import host, versions
+    from taichimd.core.machine import host, versions
 
     content: dict[str, Any] = {**chosen.info(chosen.backend_for(backend)), **host(), **versions()}
     if json:

@@ -13,7 +13,6 @@ from typing import Any
 
 import taichimd
 from taichimd.core.cuda_driver import CAPABILITY_MAJOR, attribute, devices
-from taichimd.core.errors import BackendError, SettingsError, TaichimdWarning
 from taichimd.core.hardware import cpu_name, gpu_name
 from taichimd.core.kernel_cache import RUNTIMES, settle_home
 from taichimd.core.processes import take_device
@@ -24,11 +23,18 @@ TESTED = ("1.3", "1.4")
 _version = cache(version)  # a run reports them half a dozen times, and each look takes milliseconds
 
 
+def _error(message: str) -> Exception:
+    """A `BackendError`, whose module imports NumPy and ASE."""
+    from taichimd.core.errors import BackendError
+
+    return BackendError(message)
+
+
 def _choose() -> tuple[str, str]:
     """Name of the runtime, and why it is this one."""
     if asked := os.environ.get("TAICHIMD_RUNTIME"):
         if asked not in RUNTIMES:
-            raise BackendError(f"TAICHIMD_RUNTIME is '{asked}', expected 'taichi' or 'quadrants'")
+            raise _error(f"TAICHIMD_RUNTIME is '{asked}', expected 'taichi' or 'quadrants'")
         return asked, "TAICHIMD_RUNTIME says so"
     if not find_spec("quadrants"):
         return "taichi", "quadrants, which is faster, is not installed"
@@ -39,7 +45,7 @@ take_device()  # before a driver starts
 settle_home()  # before the runtime looks for its cache
 NAME, WHY = _choose()
 if not find_spec(NAME):
-    raise BackendError(f"runtime '{NAME}' is not installed; pip install {NAME}")
+    raise _error(f"runtime '{NAME}' is not installed; pip install {NAME}")
 
 
 def _untested(name: str, its_version: str) -> str | None:
@@ -53,13 +59,15 @@ def _untested(name: str, its_version: str) -> str | None:
 
 
 if message := _untested(NAME, version(NAME)):
+    from taichimd.core.errors import TaichimdWarning
+
     warnings.warn(message, TaichimdWarning, stacklevel=2)
 
 
 def _device_loops() -> bool:
     if asked := os.environ.get("TAICHIMD_DEVICE_LOOPS"):
         if asked not in ("0", "1"):
-            raise BackendError(f"TAICHIMD_DEVICE_LOOPS is '{asked}', expected 0 or 1")
+            raise _error(f"TAICHIMD_DEVICE_LOOPS is '{asked}', expected 0 or 1")
         return NAME == "quadrants" and asked == "1"
     return NAME == "quadrants" and (not devices() or attribute(CAPABILITY_MAJOR) >= 9)
 
@@ -73,6 +81,8 @@ host."""
 def check_backend(asked: str) -> None:
     """Raise a SettingsError if a backend is unknown."""
     if asked not in ("auto", "cuda", "cpu"):
+        from taichimd.core.errors import SettingsError
+
         raise SettingsError(f"backend is '{asked}', expected auto, cuda or cpu")
 
 
@@ -81,7 +91,7 @@ def backend_for(asked: str) -> str:
     check_backend(asked)
     has_cuda = asked != "cpu" and devices() > 0
     if asked == "cuda" and not has_cuda:
-        raise BackendError(
+        raise _error(
             "backend cuda: no CUDA device or driver found on this machine; use --backend cpu or auto"
         )
     return "cuda" if has_cuda else "cpu"

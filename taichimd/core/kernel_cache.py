@@ -13,8 +13,6 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from taichimd.core.errors import BackendError
-
 try:
     import grp
     import pwd
@@ -97,6 +95,8 @@ def place_for_kernels(runtime: str, reset: Callable[[], None]) -> tuple[Path | N
     try:
         temporary = Path(tempfile.mkdtemp(prefix="taichimd-"))
     except OSError:
+        from taichimd.core.errors import BackendError
+
         raise BackendError(
             f"compiled kernels need a folder: {why}, and there is no temporary folder either; set "
             "XDG_CACHE_HOME or TMPDIR to a folder that can be written"

@@ -10,7 +10,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from taichimd.core.errors import BackendError
 from taichimd.core.printable import tell
 
 LOCAL_RANK = ("MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID")
@@ -50,6 +49,8 @@ def mpiexec(install: str = "in the checkout: pip install '.[mpi]'") -> str:
     found = next((found for place in places if (found := shutil.which("mpiexec", path=place))), None)
     found = found or shutil.which("mpiexec")
     if found is None:
+        from taichimd.core.errors import BackendError
+
         raise BackendError(f"MPI's mpiexec was not found, which starts several processes; {install}")
     return found
 
@@ -121,6 +122,8 @@ def communicator() -> Any:
     try:
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:
+        from taichimd.core.errors import BackendError
+
         raise BackendError(
             f"several processes need mpi4py and an MPI library ({error}); in the checkout: "
             "pip install '.[mpi]'"

@@ -1,15 +1,18 @@
 """A second process that draws the picture of a run.
 
 The process loads Matplotlib while the run starts, so that the run does not wait for it after its last step.
-Without such a process, or if it fails, the run draws the picture itself.
+Without such a process, or if it fails, the run draws the picture itself. With many processors, panels of the
+picture are drawn at the same time, each in a process of its own.
 """
 
 import atexit
+import gc
 import os
 import pickle
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from select import select
 from typing import Any
@@ -56,12 +59,24 @@ def draw(table: Path, picture: Path, report: Mapping[str, Any]) -> Callable[[], 
     asked = process is not None and _ask(process, (table.absolute(), picture.absolute(), dict(report)))
 
     def wait() -> None:
-        if not (asked and process is not None and process.communicate()[0] == _DONE):
+        if not (asked and process is not None and _answer(process) == _DONE):
             from taichimd.io.plots import plot_run
 
             plot_run(table, picture, report)
 
     return wait
+
+
+def _answer(process: subprocess.Popen[bytes]) -> bytes:
+    """What the process says when it has drawn; empty if it has failed. The process then ends."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    answer = process.stdout.readline()
+    with suppress(OSError):
+        process.stdin.close()
+    process.stdout.close()
+    process.wait()
+    return answer
 
 
 def _ask(process: subprocess.Popen[bytes], what: Any) -> bool:
@@ -78,18 +93,25 @@ def _ask(process: subprocess.Popen[bytes], what: Any) -> bool:
 
 def _serve() -> None:
     """Load Matplotlib, then draw what the run asks for; end without it if the run ends."""
+    gc.disable()  # this process ends with its picture
     import matplotlib.backends.backend_agg  # noqa: F401
 
+    from taichimd.io import forked_panels
     from taichimd.io.plots import plot_run, rehearse
 
-    if _cores() >= MANY_CORES and sys.platform != "win32" and not select([sys.stdin], [], [], 0.0)[0]:
-        rehearse()
+    if _cores() >= MANY_CORES and sys.platform != "win32":
+        forked_panels.together = sys.platform == "linux"
+        if not select([sys.stdin], [], [], 0.0)[0]:
+            rehearse()
     try:
         table, picture, report = pickle.load(sys.stdin.buffer)
     except EOFError:
         return
     plot_run(table, picture, report)
     sys.stdout.buffer.write(_DONE)
+    sys.stdout.flush()
+    # Python takes long to unload what this process has loaded, and the run waits for its end.
+    os._exit(0)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import numpy as np
 from ase.formula import Formula
 
 from taichimd.core.arrays import Array
+from taichimd.io import forked_panels
 from taichimd.io.files import write_atomically
 from taichimd.io.stress_strain import STRESS_STRAIN, is_deformed, plot_stress_strain, rates_of_record
 from taichimd.io.thermo import read_thermo
@@ -66,12 +67,30 @@ def plot_thermo(
     write_atomically(picture, lambda file: _save(figure, file, picture.suffix[1:]))
 
 
+_blank: dict[int, tuple["Figure", Any]] = {}
+"""Figures that are made beforehand, and their empty panels, by the number of panels side by side."""
+
+
+def _blank_figure(across: int) -> tuple["Figure", Any]:
+    """A figure of two rows of empty panels."""
+    # Half a second, so not at the top; and no pyplot, so no display and no global state.
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(4.5 * across, 6.0), dpi=120)
+    return figure, figure.subplots(2, across)
+
+
 def rehearse() -> None:
-    """Draw a picture of two rows that nobody sees: fonts are loaded, and the next picture takes less time."""
+    """Do beforehand what the next picture needs, so that it takes less time.
+
+    A picture of two rows is drawn, which loads fonts, and empty panels are made.
+    """
     two = np.arange(2.0)
     names = "step", "time_ps", "temperature_K", "potential_eV", "kinetic_eV", "total_eV", "conserved_eV"
     figure = thermo_figure({name: two for name in (*names, "pressure_GPa", "volume_A3")}, 1, "1")
     _save(figure, BytesIO(), "png")
+    for across in (2, 3):
+        _blank[across] = _blank_figure(across)
 
 
 def _save(figure: "Figure", file: IO[bytes], form: str) -> None:
@@ -81,9 +100,8 @@ def _save(figure: "Figure", file: IO[bytes], form: str) -> None:
 
     class Once(FigureCanvasAgg):
         def print_figure(self, filename: Any, *_given: Any, **_options: Any) -> None:
-            self.draw()
             imsave(
-                filename, np.asarray(self.buffer_rgba()), format="png", dpi=self.figure.dpi,
+                filename, forked_panels.draw(self), format="png", dpi=self.figure.dpi,
                 pil_kwargs={"compress_level": 1},
             )  # fmt: skip
 
@@ -96,15 +114,11 @@ def thermo_figure(
     columns: dict[str, Array], n_atoms: int, title: str, counted_from: int = 0, marks: Sequence[Mark] = ()
 ) -> "Figure":
     """The picture of `plot_thermo`, of columns of a thermo table."""
-    # Half a second, so not at the top; and no pyplot, so no display and no global state.
-    from matplotlib.figure import Figure
-
     time = columns["time_ps"]
     panels = panels_of(columns, n_atoms, counted_from)
     across = 2 if len(panels) <= 4 else 3
-    figure = Figure(figsize=(4.5 * across, 6.0), dpi=120)
+    figure, axes = _blank.pop(across) if across in _blank else _blank_figure(across)
     figure.suptitle(title, fontsize=12)
-    axes = figure.subplots(2, across)
     for k, axis in enumerate(axes.flat):
         if k >= len(panels):
             _empty(axis, "" if "pressure (GPa)" in panels else "no volume, no pressure")

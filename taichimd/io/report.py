@@ -2,12 +2,8 @@
 
 import json
 import math
-import os
-import platform
 import time
 from collections.abc import Mapping
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -15,30 +11,9 @@ import numpy as np
 
 from taichimd.core.arrays import Array
 from taichimd.core.errors import OutputError
-from taichimd.core.hardware import cpu_name
+from taichimd.core.machine import host, versions
 from taichimd.io.checked import Report, fault_of
 from taichimd.io.files import write_atomically
-
-_PACKAGES = ("numpy", "ase", "taichi", "quadrants")
-
-
-@cache
-def versions() -> dict[str, str]:
-    """Versions of this program and of what its numbers depend on."""
-    from taichimd import __version__
-
-    found = {"taichimd": __version__, "python": platform.python_version()}
-    for name in _PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
-
-
-def host() -> dict[str, Any]:
-    """The machine, without its name."""
-    return {"system": platform.platform(), "cpu": cpu_name(), "cpu_count": os.cpu_count()}
 
 
 def circumstances(started: float) -> dict[str, Any]:

@@ -199,10 +199,25 @@ def read_thermo(path: Path) -> dict[str, Array]:
             warnings.simplefilter("ignore")  # of a table without rows
             # What follows the last line end is a row whose writer was killed, or writes it just now.
             whole = Path(path).read_bytes().rpartition(b"\n")[0]
-            table = np.genfromtxt(BytesIO(whole), delimiter=",", skip_header=1, ndmin=2, encoding="utf-8")
+            table = _numbers_of(whole, len(columns))
+            if table is None:
+                table = np.genfromtxt(BytesIO(whole), delimiter=",", skip_header=1, ndmin=2, encoding="utf-8")
         return {name: table[:, i] for i, name in enumerate(columns)}
     except (ValueError, IndexError) as error:
         if not np.any([line.strip() for line in Path(path).read_bytes().splitlines()[1:]]):
             return {name: np.empty(0) for name in columns}
         reason = " ".join(str(error).split())[:100]
         raise OutputError(f"{path} is damaged: {reason}; repair it, or choose another --output") from None
+
+
+def _numbers_of(text: bytes, columns: int) -> Array | None:
+    """The rows below the header, several times faster than by NumPy; None: a row is not as it is written."""
+    rows = [line.split(b",") for line in text.split(b"\n")[1:]]
+    if not rows:
+        return np.empty((0, columns))
+    if any(len(row) != columns for row in rows):
+        return None
+    try:
+        return np.array([[float(field) if field else np.nan for field in row] for row in rows])
+    except ValueError:
+        return None

@@ -7,12 +7,13 @@ import numpy as np
 
 from taichimd.core.arrays import Array
 from taichimd.core.errors import AnalysisError
+from taichimd.core.machine import versions
 from taichimd.estimators.bond_history import BondHistory, BondRule
 from taichimd.io.analysis_files import check_free, curves, draw, write_table
 from taichimd.io.elements import is_element
 from taichimd.io.files import all_or_none, make_folder, writing
 from taichimd.io.lammps_bonds import BondReader, Kind, read_species
-from taichimd.io.report import versions, write_report
+from taichimd.io.report import write_report
 from taichimd.observables.numbers import write_findings
 from taichimd.observables.observable import Rows, Values
 from taichimd.observables.outcome import Outcome

@@ -6,9 +6,10 @@ import numpy as np
 
 from taichimd.core.arrays import Array
 from taichimd.core.errors import AnalysisError, StructureError
+from taichimd.core.machine import versions
 from taichimd.io.analysis_files import check_free, read_table
 from taichimd.io.files import all_or_none, make_folder, writing
-from taichimd.io.report import versions, write_report
+from taichimd.io.report import write_report
 from taichimd.observables.dipole import Ir, infrared_result
 from taichimd.observables.numbers import write_findings
 from taichimd.observables.outcome import Outcome

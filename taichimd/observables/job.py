@@ -4,12 +4,13 @@ from dataclasses import asdict
 from pathlib import Path
 
 from taichimd.core.errors import AnalysisError
+from taichimd.core.machine import versions
 from taichimd.core.printable import counted
 from taichimd.io.analysis_files import check_free
 from taichimd.io.files import all_or_none, make_folder, writing
 from taichimd.io.frames import read_frames
 from taichimd.io.lammps_bonds import bond_file_kind
-from taichimd.io.report import versions, write_report
+from taichimd.io.report import write_report
 from taichimd.observables.bond_job import analyze_bonds
 from taichimd.observables.dipole_job import analyze_dipoles, has_dipoles
 from taichimd.observables.numbers import write_findings

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from typing import Any
 
 from numpy.typing import NDArray
@@ -94,15 +94,29 @@ class RowRoom:
             self._kept.row = row
             self._device.call(_keeping(), self._kept)
 
-    def fetch(self, rows: int) -> list[dict[str, NDArray[Any]]]:
-        """What the first rows hold: (systems, columns) sums by name, "bath", "ledger" and "cells"."""
+    def fetch(self, rows: int) -> "Fetched":
+        """Copy what the first rows hold to the host."""
         arrays = dict(self._sums)
         if self._keeps:
             arrays |= {"bath": self._kept.baths, "ledger": self._kept.ledgers, "cells": self._kept.cells}
-        found = {}
-        for name, array in arrays.items():
-            each = array.shape[0] // self.rows
-            values = on_host(array, rows * each)
+        copies = {name: on_host(one, rows * (one.shape[0] // self.rows)) for name, one in arrays.items()}
+        return Fetched(rows, copies, self._device.totals)
+
+
+class Fetched:
+    """Rows that have come to the host together; sums over pieces are added up when one of them is reported.
+
+    On a GPU that is during the next steps.
+    """
+
+    def __init__(self, rows: int, copies: dict[str, NDArray[Any]], totals: Any) -> None:
+        self._rows, self._copies, self._totals = rows, copies, totals
+
+    @cached_property
+    def values(self) -> list[dict[str, NDArray[Any]]]:
+        """Of each row: (systems, columns) sums by name, "bath", "ledger" and "cells"."""
+        rows, found = self._rows, {}
+        for name, values in self._copies.items():
             if name in COLUMNS:
                 # All rows at once: splitting many columns takes little longer than splitting one.
                 pieces = (
@@ -110,10 +124,10 @@ class RowRoom:
                     .transpose(1, 0, 2)
                     .reshape(-1, rows * COLUMNS[name])
                 )
-                sums = self._device.totals.of_pieces(pieces)
+                sums = self._totals.of_pieces(pieces)
                 found[name] = sums.reshape(len(sums), rows, -1).transpose(1, 0, 2)
             else:
-                found[name] = values.reshape(rows, each, *values.shape[1:])
+                found[name] = values.reshape(rows, -1, *values.shape[1:])
         return [{name: values[row] for name, values in found.items()} for row in range(rows)]
 
 
@@ -125,14 +139,14 @@ class Row:
     stopped: dict[int, Any]  # systems that had diverged
     charge_iterations: list[int] | None  # as of a `Device`
     reports: list[Callable[[], None]]  # called when it is reported
-    # what `RowRoom.fetch` found; None while it is on the device
-    values: dict[str, NDArray[Any]] | None = None
+    fetched: Fetched | None = None  # with which it came to the host; None while it is on the device
+    place: int = 0  # among these rows
 
     @property
     def sums(self) -> dict[str, Array]:
-        """(systems, columns) of `program.totals`, once it was fetched."""
-        assert self.values is not None
-        return self.values
+        """(systems, columns) of `program.totals`, and what else `Fetched.values` has, once it was fetched."""
+        assert self.fetched is not None
+        return self.fetched.values[self.place]
 
 
 class Recorder:
@@ -201,8 +215,9 @@ class Recorder:
     def _fetch(self) -> None:
         rows = self._on_device
         if rows:
-            for row, values in zip(rows, self._systems.row_room.fetch(len(rows)), strict=True):
-                row.values = values
+            fetched = self._systems.row_room.fetch(len(rows))
+            for place, row in enumerate(rows):
+                row.fetched, row.place = fetched, place
             self._fetched.extend(rows)
             self._on_device = []
 
@@ -231,11 +246,11 @@ class Recorder:
 @contextmanager
 def _shown(systems: Any, row: Row) -> Iterator[None]:
     """Within, the systems show the totals of a row."""
-    assert row.values is not None
+    found = row.sums
     before = systems.step, systems.stopped
     systems.step, systems.stopped, systems.shown = row.step, row.stopped, row
-    baths = systems.baths.show(row.values.get("bath"), row.values.get("ledger"))
-    cells = systems.cells.show(row.values.get("cells"))
+    baths = systems.baths.show(found.get("bath"), found.get("ledger"))
+    cells = systems.cells.show(found.get("cells"))
     try:
         yield
     finally:

@@ -84,7 +84,7 @@ def test_an_import_that_fails_because_of_a_signal_says_which(where, number, code
         swallowed(number)
         raise ImportError("initialization failed")
 
-    monkeypatch.setattr(app, "main" if where == "the program" else "app", failing)
+    monkeypatch.setattr(app, "main" if where == "the program" else "program", failing)
     with pytest.raises(SystemExit) as caught:
         program.main(["info"])
     assert caught.value.code == code
@@ -101,7 +101,7 @@ def test_a_signal_that_ends_as_a_bare_exit_code_is_told(bare, number, code, said
         swallowed(number)
         return bare
 
-    monkeypatch.setattr(app, "app", quiet)
+    monkeypatch.setattr(app, "program", lambda _: quiet)
     with pytest.raises(SystemExit) as caught:
         program.main(["info"])
     assert caught.value.code == code

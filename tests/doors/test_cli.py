@@ -11,9 +11,10 @@ import pytest
 from ase import Atoms
 from ase.build import bulk
 from fake_engine import FakeEngine, fake  # noqa: F401  (a fixture)
+from typer.testing import CliRunner
 
 import taichimd
-from taichimd.cli.app import app
+from taichimd.cli.commands import COMMANDS, program
 from taichimd.io.checkpoint import read_checkpoint
 from taichimd.observables.registry import OF_RUNS
 
@@ -298,7 +299,7 @@ def test_help_names_every_command(call):
 def test_help_is_whole_and_has_no_python_types(call, monkeypatch):
     """Switches have no "<bool>", and no list of choices is cut on a narrow terminal."""
     monkeypatch.setenv("COLUMNS", "80")
-    names = [one.name or one.callback.__name__ for one in app.registered_commands]
+    names = [name for name in COMMANDS if name != "cssp"]
     assert "run" in names
     for command in [*names, "cssp train", "cssp score"]:
         code, out, _ = call(f"{command} --help")
@@ -322,6 +323,16 @@ def test_help_starts_neither_taichi_nor_matplotlib():
     root = Path(taichimd.__file__).parents[1]
     done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_help_of_commands_that_are_not_loaded_is_theirs():
+    few, whole = (CliRunner().invoke(program(words), ["--help"]) for words in ((), COMMANDS))
+    assert few.exit_code == whole.exit_code == 0
+    assert few.output == whole.output
+
+
+def test_a_command_after_a_double_dash_is_loaded(call):
+    assert "taichimd" in call("-- info")[1]
 
 
 def test_no_command_shows_the_help(call):

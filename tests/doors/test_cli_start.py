@@ -6,16 +6,18 @@ import sys
 import pytest
 
 HEAVY = ("taichi", "quadrants", "scipy", "matplotlib", "ase.io", "taichimd.core.runtime")
+NUMBERS = (*HEAVY, "numpy", "ase")
+NOTHING = (*NUMBERS, "pydantic", "taichimd.settings")
 RUNTIME = ("taichi", "quadrants", "matplotlib", "taichimd.core.runtime", "polars")
 LIGHT = {
-    "--help": HEAVY,
-    "--version": HEAVY,
-    "run --help": HEAVY,
+    "--help": NOTHING,
+    "--version": NOTHING,
+    "run --help": NUMBERS,
     "potentials": HEAVY,
-    "run --no-such-option": HEAVY,
+    "run --no-such-option": NUMBERS,
     "run si.xyz --steps many": HEAVY,
     "run si.xyz --potential no-such.sw --steps 5": RUNTIME,
-    "run no-such.xyz --potential Si.sw --steps 5": RUNTIME,
+    "run no-such.xyz --potential Si.sw --steps 5": NUMBERS,
     "run si.xyz --potential Si.sw --steps 5 --ensemble nvt-bussy": RUNTIME,
     "run no-such.toml": RUNTIME,
     "mc si.xyz --potential no-such.sw --sweeps 5": RUNTIME,
@@ -24,8 +26,8 @@ LIGHT = {
     "check no-such.sw": RUNTIME,
     "kappa si.xyz --potential no-such.sw": RUNTIME,
     "validate no-such.sw": RUNTIME,
-    "no-such-command": HEAVY,
-    "info": HEAVY,
+    "no-such-command": NUMBERS,
+    "info": NUMBERS,
 }
 
 

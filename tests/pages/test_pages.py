@@ -212,11 +212,12 @@ def test_index_lists_every_page():
 
 
 def test_pages_name_every_command():
-    from taichimd.cli.app import app
+    from taichimd.cli.commands import COMMANDS, program
 
     text = "".join(text_of(page) for page in PAGES)
-    assert len(app.registered_commands) > 8
-    for command in app.registered_commands:
+    commands = program(COMMANDS).registered_commands
+    assert len(commands) > 8
+    for command in commands:
         assert f"$ taichimd {command.callback.__name__}" in text
 
 
