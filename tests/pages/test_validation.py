@@ -247,11 +247,11 @@ def test_states_are_compared_number_by_number():
 
 
 def test_a_short_comparison_against_its_own_reference_is_identical(tmp_path):
-    options = SimpleNamespace(backend="cpu", steps=2, one_grid=[], save=tmp_path, against=None)
+    options = SimpleNamespace(backend="cpu", steps=2, save=tmp_path, against=None)
     fresh = accuracy.measure(1, options)
     assert [one["what"] for one in fresh["comparisons"]] == ["PD and TD, cpu"]
     assert fresh["comparisons"][0]["max_dx_A"] < 1e-12
-    options.save, options.against, options.one_grid = None, tmp_path, [1]
+    options.save, options.against = None, tmp_path
     again = accuracy.measure(1, options)
     assert [one["identical"] for one in again["comparisons"][:2]] == [True, True]
     assert again["tuple"]["sha256"] == fresh["tuple"]["sha256"]
@@ -271,7 +271,7 @@ def test_long_runs_part_and_their_hashes_agree_with_the_reference(tmp_path, monk
         copies=2,
         deadline=np.inf,
     )
-    accuracy.measure(1, SimpleNamespace(backend="cpu", steps=1, one_grid=[], save=tmp_path, against=None))
+    accuracy.measure(1, SimpleNamespace(backend="cpu", steps=1, save=tmp_path, against=None))
     divergence.run(options)
     options.against, options.save = tmp_path, None
     text = divergence.run(options)

@@ -80,9 +80,6 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--against", type=Path, help="such a folder of another backend; starts from its states"
     )
-    parser.add_argument(
-        "--one-grid", nargs="+", type=int, default=[], help="accuracy: of --sizes, those that share kernels"
-    )
     parser.add_argument("--settle", type=int, help="steps before the first timed one")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.5, help="length of one timed run, about")

@@ -39,9 +39,8 @@ def measure(cells: int, options: argparse.Namespace) -> dict[str, Any]:
     ends: Arrays = {}
     result: dict[str, Any] = {"cells": cells, "atoms": len(system.atoms), "comparisons": []}
     steps = options.steps or STEPS
-    make = one_grid_engine if cells in options.one_grid else states.make_engine
     for decomposition in DECOMPOSITIONS:
-        engine = make(system, start, decomposition)
+        engine = states.make_engine(system, start, decomposition)
         engine.warm_up()
         elapsed = seconds(partial(engine.advance, steps, system.timestep))
         x, v = f"x_{decomposition}", f"v_{decomposition}"
@@ -65,18 +64,6 @@ def measure(cells: int, options: argparse.Namespace) -> dict[str, Any]:
         compare(f"PD and TD, {options.backend}", *(ends[f"{a}_{d}"] for d in DECOMPOSITIONS for a in "xv"))
     )
     return result
-
-
-def one_grid_engine(system: Any, start: Arrays, decomposition: str) -> Any:
-    """An engine whose kernels have the runtime's own grid, whatever its size: same bits, fewer kernels."""
-    from taichimd.program import device
-
-    chosen = device.blocks_for
-    device.blocks_for = lambda threads: 0
-    try:
-        return states.make_engine(system, start, decomposition)
-    finally:
-        device.blocks_for = chosen
 
 
 def compare(what: str, x: Any, v: Any, other_x: Any, other_v: Any) -> dict[str, Any]:

@@ -104,13 +104,12 @@ POTENTIALS = {
 
 def main() -> None:
     """Parse the command line, run, write JSON and a picture."""
-    parser = common.parser(__doc__, "backend")
+    parser = common.parser(__doc__, "backend", "out")
     parser.add_argument("case", choices=list(CASES))
     parser.add_argument("--share", type=float, default=1.0, help="of the time of all runs")
     parser.add_argument("--cells", type=int, help="other repetitions across the heat flow, for a trial")
     parser.add_argument("--paths", action="store_true", help="of silicon: free paths from results, no run")
     parser.add_argument("--bands", action="store_true", help="of NEMD: kappa of bands from results, no run")
-    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     out = options.out or common.RESULTS / f"heat_{options.case.replace('-', '_')}.json"
     common.check_commit(out)
@@ -126,8 +125,7 @@ def main() -> None:
         report = json.loads(out.read_text())
         report["bands"] = bands(driven, report)
         common.write_json(out, report)
-        for one in report["bands"]:
-            print(one)
+        print(*report["bands"], sep="\n")
         return
     begin = time.monotonic()
     atoms = silica_glass(options) if options.case == "silica" else CELLS.get(options.case, silicon)()

@@ -1,4 +1,4 @@
-"""The shipped parameter sets: complete titles, numbers of LAMMPS's files, text as the script writes it."""
+"""The shipped parameter sets: complete titles, numbers of LAMMPS's files."""
 
 import re
 
@@ -8,7 +8,6 @@ from published import FILES
 from taichimd.forcefields.library import find
 from taichimd.forcefields.reaxff.ffield import read_ffield
 from validation.reaxff.parameter_files import SETS, compare
-from validation.reaxff.writing import ffield_text
 
 LAMMPS = {path.name: path for path in FILES}
 
@@ -22,12 +21,6 @@ def test_the_title_is_complete(name):
     assert header.units == "real"
     assert all([header.contributor, header.citation, header.fitted_to, header.valid_range])
     assert re.fullmatch(r"10\.\d{4}/\S+", header.doi)
-
-
-@pytest.mark.parametrize("name", SETS)
-def test_the_text_is_that_of_its_numbers(name):
-    text = find(name).read_text(encoding="utf-8")
-    assert ffield_text(read_ffield(find(name)), SETS[name].elements, text.split("\n")[0]) == text
 
 
 @pytest.mark.lammps
