@@ -84,8 +84,8 @@ def uniforms(words: Words) -> NDArray[np.float64]:
 class Stream:
     """One number after the other for a decision of the host; the same four arguments give the same again."""
 
-    def __init__(self, seed: int, step: int, stream: int, atom: int = GLOBAL) -> None:
-        self._place = (seed, atom, step, stream)
+    def __init__(self, seed: int, step: int, stream: int) -> None:
+        self._place = (seed, GLOBAL, step, stream)
         self._next = 0
 
     def uniform(self, n: int = 1) -> NDArray[np.float64]:

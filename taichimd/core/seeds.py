@@ -27,10 +27,10 @@ def short_names(paths: Sequence[str]) -> list[str]:
     def last(path: str, n: int) -> str:
         return "/".join(parts[path][-n:])
 
-    def alone(path: str, n: int) -> bool:
+    def names_one(path: str, n: int) -> bool:
         return sum(last(other, n) == last(path, n) for other in parts) == 1
 
     return [
-        next((last(path, n) for n in range(1, len(parts[path])) if alone(path, n)), "/".join(parts[path]))
+        next((last(path, n) for n in range(1, len(parts[path])) if names_one(path, n)), "/".join(parts[path]))
         for path in paths
     ]

@@ -116,7 +116,7 @@ def mapped_kernel(function: TripletFunction, mapping: str, n_kinds: int) -> Any:
             if ti.static(n_kinds > 1):
                 row = given.placed.kind[i] * n_kinds + given.placed.kind[j]
                 strength = given.nu[row * n_kinds + given.placed.kind[k]]
-            coarse, fine = added(sums[0], sums[1], strength * function.alone(a, b, c))
+            coarse, fine = added(sums[0], sums[1], strength * function.whole(a, b, c))
             sums[0] = coarse
             sums[1] = fine
 

@@ -108,7 +108,7 @@ def near_energy_kernel(
                         does = (d2 * e2) * o2 < product2
                     if does:
                         # In one order, whatever that of the row.
-                        u = function.alone(o2, ti.min(d2, e2), ti.max(d2, e2))
+                        u = function.whole(o2, ti.min(d2, e2), ti.max(d2, e2))
                         u *= g.nu[(own * n_kinds + (of_d >> 1)) * n_kinds + (of_e >> 1)]
                         images = (of_d & 1) + (of_e & 1)
                         if images > 0:

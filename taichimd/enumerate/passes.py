@@ -158,10 +158,10 @@ def passes_functions(group: TermGroup, variant: Any, thermostat: Any, box: Any) 
             return one.function(of_atom(mine), p)
 
         @ti.func
-        def found_alone(i, mine, g: ti.template(), control: ti.template()):
+        def found_without_row(i, mine, g: ti.template(), control: ti.template()):
             return one.function(of_atom(mine))
 
-        evaluate = found_with_row if with_row else found_alone
+        evaluate = found_with_row if with_row else found_without_row
 
         @computed_in(term)
         def of_one(

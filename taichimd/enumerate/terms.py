@@ -102,7 +102,7 @@ class TripletFunction:
     slope: Any  # likewise, for du/da
     energy_factor: Any  # `(a, w_a) -> factor` of the energy
     slope_factor: Any  # `(a, w_a) -> factor` of the slope
-    alone: Any  # `(a, b, c) -> u / strength`, of a triple for itself
+    whole: Any  # `(a, b, c) -> u / strength`, of a triple for itself
     degree: int = 0  # see `Evaluator`
 
 

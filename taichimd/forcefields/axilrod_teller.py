@@ -99,14 +99,14 @@ def _factor(a, w):
 
 
 @ti.func
-def _alone(a, b, c):
+def _whole(a, b, c):
     q, v, t = a * b * c, b + c - a, b - c
     return ((8.0 / 3.0) * q - (t * t - a * a) * v) * (0.375 * inverse_fifth(q))
 
 
 _HALF = 0x5FE6EB50
 """Upper half of the bits of 1/sqrt(x) is about this less half of those of x."""
-TRIPLET = TripletFunction(inverse_fifth, _constants, 3, _energy, _slope, _factor, _factor, _alone, DEGREE)
+TRIPLET = TripletFunction(inverse_fifth, _constants, 3, _energy, _slope, _factor, _factor, _whole, DEGREE)
 ALL_TRIPLES, DIRECT, MATRIX = ENUMERATIONS = "all-triples", "direct", "matrix"
 
 

@@ -51,8 +51,8 @@ def read_other(path: Path, frame: int | None) -> tuple[Atoms, list[str]]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # readers warn about what a simulation does not need
         if frame is None:
-            alone = name is None or ioformats[name].single
-            frames: Any = [read(path, **options)] if alone else read(path, index=slice(-2, None), **options)
+            single = name is None or ioformats[name].single
+            frames: Any = [read(path, **options)] if single else read(path, index=slice(-2, None), **options)
             if not frames:
                 raise StructureError(f"structure file {path} contains no structure")
             atoms = frames[-1]

@@ -133,8 +133,8 @@ class Held:
         kinds, masses, members = whole.kinds, whole.masses, self.members()
         others = kinds, masses
         self.state = state = State(kinds[members], masses[members], whole.precision, others=others)
-        alone = Baths([NVE()], [masses[members]], whole.cells)
-        self.device = Device(state, whole.choice, alone, with_lists=False)
+        no_bath = Baths([NVE()], [masses[members]], whole.cells)
+        self.device = Device(state, whole.choice, no_bath, with_lists=False)
         if whole.choice.backend == "cuda":
             self.device.lists.skins.idle_build += IDLE_BUILD * min(1.0, IDLE_ATOMS / state.n)
         self.kernels = shared_kernels(

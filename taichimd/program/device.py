@@ -283,8 +283,8 @@ class Device:
 
     def queues_runs(self, number: int) -> bool:
         """Whether runs of so many steps can follow each other without the host."""
-        alone = not (self.evaluators or self.drives or self.baths.coupling.whole)
-        return self._variant.loops and alone and number > 1
+        kernels_only = not (self.evaluators or self.drives or self.baths.coupling.whole)
+        return self._variant.loops and kernels_only and number > 1
 
     def steps(
         self, first: int, number: int, timestep: float, renew: Callable[[], object],

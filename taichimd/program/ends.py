@@ -198,8 +198,8 @@ def _evaluated(
     if not shapes:
         return []
     # An atom of each species: with as many species as other clusters they have the same kernels.
-    alone = [((symbol,), np.zeros((1, 3))) for symbol in species]
-    every = [*shapes, *alone]
+    lone = [((symbol,), np.zeros((1, 3))) for symbol in species]
+    every = [*shapes, *lone]
     across = int(np.ceil(len(every) ** (1 / 3)))
     places = 4.0 * (forcefield.list_cutoff or OPEN) * np.array(list(np.ndindex(across, across, across)))
     symbols = [symbol for names, _ in every for symbol in names]

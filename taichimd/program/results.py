@@ -129,8 +129,8 @@ def _cure(engine: Any, atom: int | None) -> str:
         if not len(r):
             name = engine.forcefield.name
             near = neighbor_list("i", atoms, max(engine.forcefield.list_cutoff, OVERLAP))
-            alone = np.setdiff1d(np.arange(len(atoms)), near)
-            lone = f", atom {alone[0]} has no neighbour within its cutoff" if len(alone) else ""
+            lone_atoms = np.setdiff1d(np.arange(len(atoms)), near)
+            lone = f", atom {lone_atoms[0]} has no neighbour within its cutoff" if len(lone_atoms) else ""
             return (
                 f"no two atoms are closer than {OVERLAP:g} angstrom{lone}: look at the potential {name}, as "
                 "with taichimd check"

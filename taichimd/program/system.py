@@ -95,10 +95,8 @@ class System(NotCopied):
         stopped = self.systems.stopped.get(self.number)
         if stopped is not None:
             return stopped.velocities.copy()
-        found = of_free(self._vectors("vel"), self.still)
-        for atoms, velocity in (
-            [] if self.systems.drives is None else self.systems.drives.velocity_of(self.number)
-        ):
+        found, drives = of_free(self._vectors("vel"), self.still), self.systems.drives
+        for atoms, velocity in () if drives is None else drives.velocity_of(self.number):
             found[atoms] = velocity
         return found
 
@@ -222,12 +220,9 @@ class System(NotCopied):
     @property
     def moves_centre(self) -> bool:
         """Whether the noise of the thermostat moves the centre of mass."""
-        groups = self.systems.baths.groups
-        drives = self.systems.drives
-        return (
-            self.ensemble.moves_centre
-            or (groups is not None and groups.moves_centre(self.number))
-            or (drives is not None and drives.moves_centre(self.number))
+        others = self.systems.baths.groups, self.systems.drives
+        return self.ensemble.moves_centre or any(
+            one is not None and one.moves_centre(self.number) for one in others
         )
 
     def heats(self) -> dict[str, float]:

@@ -117,7 +117,7 @@ def of_length(layout: Layout, runs: Sequence[RunSamples], n_atoms: int, settings
     rates = {name: _rates(runs, f"heat_{name}", interval) for name in ("hot", "cold")}
     warm = {name: _blocks(runs, f"temperature_{name}") for name in ("hot", "cold")}
     given, taken = rates["hot"], -rates["cold"]
-    paths, alone = len(layout.pieces), len(runs) == 1
+    paths, one_run = len(layout.pieces), len(runs) == 1
     heat = 0.5 * (given + taken) / paths
     measured = warm["hot"] - warm["cold"]
     is_set = settings.bath != "power"
@@ -125,12 +125,12 @@ def of_length(layout: Layout, runs: Sequence[RunSamples], n_atoms: int, settings
     scale = layout.area * MEGAWATT
     with np.errstate(divide="ignore", invalid="ignore"):
         conductance = heat / apart / scale
-    not_steady = why_not_steady(given, taken, alone) if is_set else _why_drifting(runs, measured, alone)
+    not_steady = why_not_steady(given, taken, one_run) if is_set else _why_drifting(runs, measured, one_run)
     kappa = conductance * scale / layout.area * layout.length / (WATT_PER_METRE_KELVIN * PS)
     if not_steady:
         conductance, kappa = np.full_like(kappa, np.nan), np.full_like(kappa, np.nan)
     place, profile = runs[0].found["place"], _profile(runs)
-    means = {name: _mean(one, alone) for name, one in warm.items()}
+    means = {name: _mean(one, one_run) for name, one in warm.items()}
     notes = []
     if is_set:
         for name, wanted in zip(("hot", "cold"), settings.bath_temperatures, strict=True):
@@ -142,19 +142,19 @@ def of_length(layout: Layout, runs: Sequence[RunSamples], n_atoms: int, settings
     if trend := _trend_of_heat(runs, interval, paths):
         notes.append(trend)
     lines = _lines(layout, place, profile.value)
-    flow = _mean(heat, alone)
+    flow = _mean(heat, one_run)
     return OfLength(
-        layout, n_atoms, _mean(given, alone), _mean(taken, alone), flow, _mean(apart, alone), means["hot"],
-        means["cold"], _mean(conductance, alone), _mean(kappa, alone),
+        layout, n_atoms, _mean(given, one_run), _mean(taken, one_run), flow, _mean(apart, one_run),
+        means["hot"], means["cold"], _mean(conductance, one_run), _mean(kappa, one_run),
         _of_slopes(layout, lines, flow, not_steady),
         lines, _jumps(layout, lines, flow, not_steady), place, profile, not_steady, tuple(notes),
     )  # fmt: skip
 
 
-def _mean(samples: Array, alone: bool) -> Mean:
+def _mean(samples: Array, one_run: bool) -> Mean:
     if np.isnan(samples).any():
         return Mean(np.nan, np.nan, 0)
-    return with_note(mean_of(samples), block_note(samples, consecutive=alone))
+    return with_note(mean_of(samples), block_note(samples, consecutive=one_run))
 
 
 def _cut(series: Array) -> list[Array]:
@@ -183,9 +183,9 @@ def _profile(runs: Sequence[RunSamples]) -> Mean:
     return mean_of(np.array([run.found["profile"] for run in runs]))
 
 
-def _why_drifting(runs: Sequence[RunSamples], difference: Array, alone: bool) -> str:
+def _why_drifting(runs: Sequence[RunSamples], difference: Array, one_run: bool) -> str:
     """Why constant power, whose source and sink are equal, is not steady; empty if nothing is wrong."""
-    if alone:
+    if one_run:
         note = block_note(difference)
         return note.removeprefix("no error: ") if note.startswith("no error: the") else ""
     change = []

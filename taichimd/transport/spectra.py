@@ -91,11 +91,11 @@ def _resolved(
     runs: Sequence[RunSamples], shares: Array, first: int, temperature: float, unit: str
 ) -> Spectral:
     """Weighted sum of the spectra of groups from number `first` on."""
-    alone, interval = len(runs) == 1, float(runs[0].found["interval"][0])
+    one_run, interval = len(runs) == 1, float(runs[0].found["interval"][0])
     groups = slice(first, first + len(shares))
 
     def of(name: str) -> Array:
-        return runs[0].found[name] if alone else np.array([run.found[name].mean(axis=0) for run in runs])
+        return runs[0].found[name] if one_run else np.array([run.found[name].mean(axis=0) for run in runs])
 
     plus, minus, carried = (of("K_plus")[:, :, groups], of("K_minus")[:, :, groups], of("carried")[:, groups])
     lags = plus.shape[1]
@@ -108,7 +108,7 @@ def _resolved(
     outside = integral(out.T, lags, interval)
     share = float(sums.mean() + moving.mean())
     return Spectral(
-        w, mean_of(total), mean_of(out), with_note(mean_of(sums), block_note(sums, consecutive=alone)), f,
+        w, mean_of(total), mean_of(out), with_note(mean_of(sums), block_note(sums, consecutive=one_run)), f,
         mean_of(integral((total * f).T, lags, interval)),
         mean_of(moving / share) if share else Mean(np.nan, np.nan, 0), unit, temperature,
         mean_of(sums - outside), mean_of(outside),

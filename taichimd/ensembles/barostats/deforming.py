@@ -62,8 +62,8 @@ def deformed_action(kind: Any, coupling: Any, factor: Any, tensors: Any, due: An
     """
     settles = coupling.settles
     # Where only the deformation settles, the barostat is called in steps of action alone.
-    apart = not kind.acts_when_settling
-    of_barostat = kind.action_function(factor, tensors, due if settles and not apart else None)
+    only_in_action = not kind.acts_when_settling
+    of_barostat = kind.action_function(factor, tensors, due if settles and not only_in_action else None)
     deformation = deformation_function()
 
     @ti.func
@@ -72,7 +72,7 @@ def deformed_action(kind: Any, coupling: Any, factor: Any, tensors: Any, due: An
         acts, scale, stretch, drift = 1, one, one, one
         if ti.static(settles):
             acts = due(interval + 1)
-        if ti.static(not apart):
+        if ti.static(not only_in_action):
             scale, stretch, drift = of_barostat(
                 twice, virial, volume, wanted, kt, time, interval, ledger, bath
             )

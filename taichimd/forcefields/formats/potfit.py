@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 _FIRST = re.compile(r"#F\s+([0-9]+)\s+([0-9]+)\s*")
 NATURAL = 0.99e30
 """Gradients from here on mean a second derivative of 0."""
-MOST = 1_000_000
+MAX_POINTS = 1_000_000
 """Points of a function."""
 
 
@@ -181,8 +181,8 @@ def _numbers(words: list[Word], name: str, path: Path) -> list[float]:
 def _points(body: Iterator[list[Word]], words: list[Word], name: str, path: Path) -> tuple[Any, Any]:
     """Points and values of a function with these words in the list of functions."""
     where, count = f"{path} line {words[0].line}", words[-1].text
-    if not count.isdigit() or not 2 <= int(count) <= MOST:
-        raise ParameterFileError(f"{where}: {name} has {shorten(count)} points, expected 2 to {MOST:,}")
+    if not count.isdigit() or not 2 <= int(count) <= MAX_POINTS:
+        raise ParameterFileError(f"{where}: {name} has {shorten(count)} points, expected 2 to {MAX_POINTS:,}")
     fields = ("value",) if len(words) == 3 else ("point", "value")
     rows = [_numbers(_row(body, fields, name, path), name, path) for _ in range(int(count))]
     y = np.array([row[-1] for row in rows])

@@ -115,9 +115,9 @@ def is_number(text: str) -> bool:
     return _NUMBER.fullmatch(text) is not None
 
 
-def shorten(text: str, limit: int = 40) -> str:
+def shorten(text: str) -> str:
     """The word in quotes, cut so that a message stays one readable line; odd characters are escaped."""
-    short = text if len(text) <= limit else text[:limit] + "..."
+    short = text if len(text) <= 40 else text[:40] + "..."
     return repr(short)
 
 

@@ -78,9 +78,9 @@ def bond_orders_function(backend: str, n_kinds: int) -> Any:
                 found, total = half_bonds.shared(i, thread, there, atoms, verlet, bonds, tables)
             else:
                 if does:
-                    candidates = search.alone(i, atoms, verlet, near, bonds, tables)
+                    candidates = search.by_thread(i, atoms, verlet, near, bonds, tables)
                     there = ti.min(candidates, bonds.width)
-                    found, total = half_bonds.alone(i, there, atoms, verlet, bonds, tables)
+                    found, total = half_bonds.by_thread(i, there, atoms, verlet, bonds, tables)
             if does and thread % many == 0:
                 if candidates > status[MAX_BONDS]:
                     ti.atomic_max(status[MAX_BONDS], candidates)

@@ -24,12 +24,12 @@ class BondSearch:
     """Device functions that leave candidates in `bonds.partner`, and return how many there are.
 
     Attributes:
-        alone: (i, atoms, verlet, near, bonds, tables), for a thread with an atom.
+        by_thread: (i, atoms, verlet, near, bonds, tables), for a thread with an atom.
         shared: (i, thread, does, atoms, verlet, near, bonds, tables), for the threads that share a row. All
             threads of a warp call it, and may read the candidates afterwards.
     """
 
-    alone: DeviceFunction
+    by_thread: DeviceFunction
     shared: DeviceFunction
 
 
@@ -52,7 +52,7 @@ def bond_search_functions(backend: str, n_kinds: int) -> BondSearch:
         return d.dot(d) <= reach * reach
 
     @ti.func
-    def alone(
+    def by_thread(
         i, atoms: ti.template(), verlet: ti.template(), near: ti.template(), bonds: ti.template(),
         tables: ti.template()
     ):  # fmt: skip
@@ -106,4 +106,4 @@ def bond_search_functions(backend: str, n_kinds: int) -> BondSearch:
         sync()
         return candidates
 
-    return BondSearch(alone, shared)
+    return BondSearch(by_thread, shared)

@@ -21,12 +21,12 @@ class HalfBonds:
     """Device functions that leave the half-bonds of an atom; each returns how many, and the sum of BO'.
 
     Attributes:
-        alone: (i, candidates, atoms, verlet, bonds, tables), for a thread with an atom.
+        by_thread: (i, candidates, atoms, verlet, bonds, tables), for a thread with an atom.
         shared: (i, thread, candidates, atoms, verlet, bonds, tables), for the threads that share a row. All
             threads of a warp call it.
     """
 
-    alone: DeviceFunction
+    by_thread: DeviceFunction
     shared: DeviceFunction
 
 
@@ -80,7 +80,7 @@ def half_bond_functions(backend: str, n_kinds: int) -> HalfBonds:
         return d, ti.Vector([r, order, p, pp, slope, dp, dpp])
 
     @ti.func
-    def alone(
+    def by_thread(
         i, candidates, atoms: ti.template(), verlet: ti.template(), bonds: ti.template(),
         tables: ti.template()
     ):  # fmt: skip
@@ -122,4 +122,4 @@ def half_bond_functions(backend: str, n_kinds: int) -> HalfBonds:
             s += many
         return found, total
 
-    return HalfBonds(alone, shared)
+    return HalfBonds(by_thread, shared)

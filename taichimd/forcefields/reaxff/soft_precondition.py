@@ -8,8 +8,8 @@ Systems, 2nd edition, SIAM (2003), algorithm 12.1) for D^-1 L, whose eigenvalues
     D_i = sqrt(L_ii (L_ii + 1/eta_i))
 
 is at least the sum of the row's couplings. An atom that is coupled weakly has about D_i^-2/eta_i =
-1/(L_ii + L_ii eta_i L_ii), as it should. Eigenvalues below `LEAST` are of molecules that are coupled weakly
-to others; p(L) has the sign of the inverse there, too, so z is symmetric and positive in r.
+1/(L_ii + L_ii eta_i L_ii), as it should. Eigenvalues below `MIN_EIGENVALUE` are of molecules that are
+coupled weakly to others; p(L) has the sign of the inverse there, too, so z is symmetric and positive in r.
 
 Sums over a row have a grid, as in `softness`, and the order of loops is fixed: bits depend on the positions
 and on r alone.
@@ -23,7 +23,7 @@ from taichimd.forcefields.reaxff.softness import SoftFunctions, power_of_two
 
 DEGREE = 10
 """Products with L of one p(L), an even number. A row of L has about 8 entries in water, one of H 400."""
-LEAST, MOST = 0.02, 2.0
+MIN_EIGENVALUE, MAX_EIGENVALUE = 0.02, 2.0
 """Eigenvalues of D^-1 L between which p(L) is nearest to the inverse."""
 
 
@@ -67,7 +67,7 @@ def soft_preconditioner(
         status: device function, the status of the solve of an atom (`batched`).
         norm2: device function, the sum of r^2/diagonal of the last iteration of an atom's system.
     """
-    factor, steps = chebyshev(LEAST, MOST, DEGREE)
+    factor, steps = chebyshev(MIN_EIGENVALUE, MAX_EIGENVALUE, DEGREE)
 
     many = soft_of.threads
 

@@ -37,7 +37,7 @@ class StepFunctions:
     bring_back: DeviceFunction  # after them, positions where they belong
     acting_step: DeviceFunction  # the step in which a barostat acts, if it is its turn
     ordinary: OneStep  # parts of the ordinary step
-    action: OneStep | None  # parts of the step in which a barostat acts; None if it acts in each step
+    action: OneStep | None  # parts of the step in which a barostat acts; None without such a step
     drift: DeviceFunction  # moves an atom
 
 

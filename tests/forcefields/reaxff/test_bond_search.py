@@ -93,7 +93,7 @@ def test_threads_that_share_an_atom_leave_the_half_bonds_of_one_thread():
         )
 
     one, other, together = bonds(), bonds(), {}
-    alone = [of_bonds_of.alone(i, counts[i], atoms, verlet, one, tables) for i in range(n)]
+    alone = [of_bonds_of.by_thread(i, counts[i], atoms, verlet, one, tables) for i in range(n)]
 
     def every_row():
         for thread in range(warps.lane(), 2 * warps.WARP, warps.WARP):
