@@ -94,7 +94,10 @@ def _read(file: str, name: str, value: str, default: Any) -> Any:
         kinds: dict[type, tuple[str, Any]] = {
             int: ("a whole number", whole_of),
             float: ("a number", number_of),
-            tuple: ("numbers with commas between, as in 0,0,0.1 or C:0.2,N:0.22", _list_of),
+            tuple: (
+                "numbers with commas between, as in 0,0,0.1 or C:0.2,N:0.22, or a file that exists",
+                _list_of,
+            ),
         }
         expected, reader = kinds.get(type(default), ("a word", type(default)))
         try:

@@ -64,6 +64,11 @@ def test_options_make_another_potential_unless_they_change_no_result():
             "H2O.ffield:tables=true,",
             "H2O.ffield: '' is not an option; expected option=value, with commas between",
         ),
+        (
+            "H2O.ffield:charges=qtpie,field=nofile.csv",
+            "H2O.ffield: field = 'nofile.csv': expected numbers with commas between, as in 0,0,0.1 or "
+            "C:0.2,N:0.22, or a file that exists",
+        ),
         ("H2O.ffield:charges=fixed", "charges is 'fixed', expected one of converged, extended-lagrangian"),
         ("H2O.ffield:charge_tolerance=2", "charge_tolerance is 2.0, expected 1e-14 to 1; try 1e-6"),
         ("Si.sw:tables=true", "Si.sw: 'tables=true' are options, which only ReaxFF takes; leave them out"),

@@ -97,6 +97,28 @@ def test_consistent_forces_are_the_gradient_and_the_virial_follows(case):
     np.testing.assert_allclose(found.virials.sum(0), start.T @ found.forces, rtol=0, atol=1e-9)
 
 
+def pair_in_a_cell():
+    """Two molecules in an oblique cell: overlaps and the matrix have several images of each atom."""
+    return Atoms("OH2OH2", DIMER, cell=[[5.6, 0, 0], [0.7, 4.9, 0], [-0.4, 0.5, 5.2]], pbc=True)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("model", "field"), [("qtpie", FIELD), ("qeqr", FIELD), ("acks2", ())], ids=str)
+def test_consistent_stress_of_a_periodic_cell_is_the_derivative_to_strain(model, field):
+    """Also in a field along periodic directions."""
+    atoms = pair_in_a_cell()
+    engine = engine_of(atoms, model, field, "consistent")
+    virial = engine.evaluate().virials.sum(0)
+    strain = np.random.default_rng(5).standard_normal((3, 3))
+    strain, h, values = strain + strain.T, 5e-5, []
+    for step in (-2, -1, 1, 2):
+        moved = np.eye(3) + step * h * strain
+        engine.set_state(positions=atoms.positions @ moved, cell=atoms.cell.array @ moved)
+        values.append(engine.evaluate().energy)
+    slope = (values[0] - 8 * values[1] + 8 * values[2] - values[3]) / (12 * h)
+    assert slope == pytest.approx(-(virial * strain).sum(), rel=1e-6)
+
+
 def test_lammps_forces_of_qtpie_are_no_gradient():
     """9 kcal/mol/angstrom: its energy has the bare electronegativities, its charges do not."""
     assert (
@@ -284,6 +306,12 @@ def test_systems_of_a_batch_have_the_bits_that_each_has_alone(model):
         (
             "H2O.ffield",
             {"charges": "qeq", "field": (0, 0, 1)},
+            SettingsError,
+            "along the periodic cell vector c",
+        ),
+        (
+            FILE,
+            {"charges": "acks2", "field": (0, 0, 1)},
             SettingsError,
             "along the periodic cell vector c",
         ),
