@@ -15,7 +15,7 @@ from taichimd.core.runtime import ti
 from taichimd.enumerate.terms import BondOrder
 from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.code import label
-from taichimd.forcefields.declare import HasParameters, check_params, rows_of
+from taichimd.forcefields.declare import HasParameters, check_tables, rows_of
 from taichimd.forcefields.derive import derived_function
 from taichimd.forcefields.source import Expected, check_attributes, check_function
 from taichimd.forcefields.table import Row, Table
@@ -52,9 +52,15 @@ class BondOrderPotential(HasParameters):
         params: Mapping[str, str],
         reference: str | None,
         derive: bool,
+        tables: Mapping[str, str] | None = None,
     ) -> None:
-        check_params(name, params)
-        self.name, self.params, self.reference = name, dict(params), reference
+        self.tables = check_tables(name, params, tables)
+        if derive and self.tables:
+            raise SettingsError(
+                f"{name}: derive=True cannot differentiate a table; return the derivatives yourself: value, "
+                "slope = p.name(r)"
+            )
+        self.name, self.params, self.reference = name, {**params, **self.tables}, reference
         expected = {"cutoff": _CUTOFF, **(_ALONE if derive else _BY_HAND)}
         given = {"cutoff": cutoff, "zeta": zeta, "bond": bond}
         for part, function in given.items():
@@ -75,7 +81,7 @@ class BondOrderPotential(HasParameters):
         self.source = source_of(file) if file.is_file() else None
 
     def __call__(
-        self, *, table: Mapping[Any, Row] | None = None, cutoff: float | None = None, **values: float
+        self, *, table: Mapping[Any, Row] | None = None, cutoff: float | None = None, **values: Any
     ) -> ForceField:
         """A force field with these parameter values.
 
@@ -87,10 +93,11 @@ class BondOrderPotential(HasParameters):
         Raises:
             SettingsError: a parameter that is missing or unknown, or a value that is not finite.
         """
+        rows = rows_of(self.name, self.params, 3, table, cutoff, values, tuple(self.tables))
         term = Term(
             BOND_ORDER,
             self.function,
-            Table(3, self.columns, rows_of(self.name, self.params, 3, table, cutoff, values)),
+            Table(3, self.columns, rows, None, tuple(self.tables)),
             self.name,
             citation=self.reference,
             source=self.source,
@@ -120,6 +127,7 @@ def bond_order(
     params: Mapping[str, str],
     reference: str | None = None,
     derive: bool = False,
+    tables: Mapping[str, str] | None = None,
 ) -> BondOrderPotential:
     """Declare U = 1/2 sum over bonds of bond(r_ij, f(r_ij), zeta_ij), zeta_ij = sum over k of f(r_ik) z.
 
@@ -145,6 +153,7 @@ def bond_order(
         params: unit of each parameter by name; every potential also has `cutoff` (angstrom).
         reference: citation of the formula.
         derive: True: `zeta` returns z alone, and `bond(r, f, zeta, p)` the energy alone; SymPy derives them.
+        tables: unit of each parameter that is a curve (`taichimd.table`); `p.name(r)` is its value and slope.
 
     Returns:
         A term. Called with values for the parameters, it returns a force field.
@@ -156,4 +165,4 @@ def bond_order(
         raise SettingsError(
             "bond_order begins with a name, as bond_order('mine', cutoff=..., zeta=..., bond=...)"
         )
-    return BondOrderPotential(name, cutoff, zeta, bond, params, reference, derive)
+    return BondOrderPotential(name, cutoff, zeta, bond, params, reference, derive, tables)

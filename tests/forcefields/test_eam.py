@@ -106,8 +106,11 @@ def test_derivatives_and_ends(style, tmp_path):
 
 
 @pytest.mark.long
-def test_the_heat_current_is_the_slope_of_the_energy_moment(tmp_path):
+@pytest.mark.parametrize("elements", [2, 1])
+def test_the_heat_current_is_the_slope_of_the_energy_moment(elements, tmp_path):
     forcefield = written("eam/fs", tmp_path)[0]
+    if elements == 1:
+        forcefield = load_forcefield(str(Layout(metals=(COPPER,)).write(tmp_path / "Cu.eam.alloy")))
     # The difference steps over points of the tables, where second derivatives jump.
     assert_current_is_slope(forcefield, thermal_cluster(forcefield, n_side=2), error=1e-5)
 

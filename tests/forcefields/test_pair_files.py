@@ -168,6 +168,11 @@ MISTAKES = {
     "no section": (f"form table{TRUNCATED}Si O t.table A 5\n", "t.table has no section 'A'.*SI_O"),
     "a short table": (f"form table{TRUNCATED}Si O s.table A 5\n", "line 2: 'N 2', expected N"),
     "NaN": (f"form table{TRUNCATED}Si O n.table A 5\n", "n.table line 4: field 'energy' is 'nan'"),
+    "more lines than N": (f"form table{TRUNCATED}Si O m.table A 5\n", "line 9: a line after the 5 .*line 2"),
+    "other ends": (
+        f"form table{TRUNCATED}Si O m.table B 5\n",
+        "line 11: 'N 5 R 1.0 6.0', but distances go from 1 to 5 angstrom",
+    ),
     "ends before": (f"form table{TRUNCATED}Si O t.table SI_O 7\n", "ends at 5 angstrom .*cutoff of 7"),
 }
 
@@ -178,6 +183,9 @@ def test_mistakes_are_one_line(name, tmp_path):
     (tmp_path / "t.table").write_text(lammps_table())
     (tmp_path / "s.table").write_text("A\nN 2\n\n1 1.0 1.0 1.0\n2 2.0 0.0 1.0\n")
     (tmp_path / "n.table").write_text("A\nN 5\n\n" + "".join(f"{k} {k}.0 nan 1.0\n" for k in range(1, 6)))
+    rows = [f"{k} {k}.0 0.0 1.0\n" for k in range(1, 7)]
+    more = ["A\nN 5 R 1.0 5.0\n\n", *rows, "\nB\nN 5 R 1.0 6.0\n\n", *rows[:5]]
+    (tmp_path / "m.table").write_text("".join(more))
     with pytest.raises((ParameterFileError, SettingsError), match=expected) as caught:
         load_forcefield(written(tmp_path, text))
     assert "\n" not in str(caught.value)

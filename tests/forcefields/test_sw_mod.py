@@ -81,6 +81,24 @@ def test_the_heat_current_is_the_slope_of_the_energy_moment(tmp_path):
 
 
 @pytest.mark.long
+def test_tuple_decomposition_has_the_numbers_of_particle_decomposition(tmp_path):
+    forcefield = StillingerWeberMod(sw_mod_file(tmp_path), maxdelcs=(0.1, 0.6))
+    for name in ("triclinic", "cluster"):
+        atoms = right_angles()[name]
+        atoms.positions += 0.1 * np.random.default_rng(2).standard_normal(atoms.positions.shape)
+        one, other = (
+            Engine(atoms, forcefield, backend="cpu", decomposition=how).evaluate()
+            for how in ("particle", "tuple")
+        )
+        assert np.ptp(one.energies) > 0.1
+        for what in ("energies", "forces", "virials"):
+            largest = np.abs(getattr(one, what)).max()
+            np.testing.assert_allclose(
+                getattr(other, what), getattr(one, what), rtol=0, atol=1e-12 * largest, err_msg=what
+            )
+
+
+@pytest.mark.long
 def test_forces_are_the_gradient_everywhere(tmp_path):
     forcefield = StillingerWeberMod(sw_mod_file(tmp_path), maxdelcs=(0.1, 0.6))
     found = check_forcefield(forcefield, ["C", "Si"], clusters=3)

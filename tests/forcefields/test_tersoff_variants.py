@@ -56,6 +56,20 @@ def test_the_heat_current_is_the_slope_of_the_energy_moment(style, tmp_path):
 
 @pytest.mark.long
 @pytest.mark.parametrize("style", STYLES)
+def test_tuple_decomposition_has_the_bits_of_particle_decomposition(style, tmp_path):
+    forcefield = load_forcefield(str(tersoff_file(style, tmp_path)))
+    for atoms in structures()[:3]:
+        one, other = (
+            Engine(atoms, forcefield, backend="cpu", decomposition=how).evaluate()
+            for how in ("particle", "tuple")
+        )
+        assert np.ptp(one.energies) > 0.1
+        for what in ("energies", "forces", "virials"):
+            assert np.array_equal(getattr(one, what), getattr(other, what)), what
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("style", STYLES)
 def test_derivatives(style, tmp_path):
     report = check_forcefield(load_forcefield(str(tersoff_file(style, tmp_path))), ["C", "Si"], clusters=2)
     assert report.ok, str(report)

@@ -21,13 +21,16 @@ from taichimd.core.arrays import Array
 from taichimd.core.errors import ParameterFileError
 from taichimd.core.printable import counted
 from taichimd.forcefields.formats.potfit import refuse_potfit
-from taichimd.forcefields.formats.text import Word, parse_number, read_lines, shorten, word_lines
+from taichimd.forcefields.formats.text import Word, is_number, parse_number, read_lines, shorten, word_lines
 from taichimd.forcefields.tabulated import FEWEST, Tabulated, table
 
 FINER = 4
 """Points of the curve for each distance of a section that is not equally spaced."""
 EVEN = 1e-5
 """Share of the spacing by which points may be out of place: files give distances with few digits."""
+
+OFF = 0.01
+"""Share of the spacing by which the first and last distance may differ from R lo hi."""
 
 
 def read_section(path: Path, keyword: str) -> Tabulated:
@@ -52,10 +55,17 @@ def read_section(path: Path, keyword: str) -> Tabulated:
         rows.append([parse_number(word, field, path) for word, field in fields])
     if len(rows) < count:
         raise ParameterFileError(f"{path}: section {keyword} has {len(rows)} of {count} lines")
+    after = lines[at + 1 + count : at + 2 + count]
+    if after and len(after[0]) == 4 and all(is_number(word.text) for word in after[0]):
+        raise ParameterFileError(
+            f"{path} line {after[0][0].line}: a line after the {count} of section {keyword}; is "
+            f"N on line {lines[at][0].line} right?"
+        )
     r, u, force = np.array(rows).T
     if not (np.diff(r) > 0.0).all():
         line = lines[at + 2 + int(np.argmin(np.diff(r) > 0.0))][0].line
         raise ParameterFileError(f"{path} line {line}: distances do not increase")
+    _check_range(lines[at], r, path)
     return _curve(keyword, r, u, force)
 
 
@@ -74,6 +84,20 @@ def _count(words: list[Word], path: Path) -> int:
             f"{FEWEST} or more"
         )
     return int(texts[at])
+
+
+def _check_range(words: list[Word], r: Array, path: Path) -> None:
+    """Refuse distances that do not go from lo to hi, of R lo hi or RSQ lo hi: LAMMPS takes lo and hi."""
+    texts = [word.text for word in words]
+    at = next((k for k, text in enumerate(texts) if text in ("R", "RSQ")), None)
+    if at is None:
+        return
+    ends = [parse_number(word, name, path) for word, name in zip(words[at + 1 :], ("lo", "hi"), strict=False)]
+    if len(ends) < 2 or np.abs(r[[0, -1]] - ends).max() > OFF * np.diff(r).min():
+        raise ParameterFileError(
+            f"{path} line {words[0].line}: {shorten(' '.join(texts))}, but distances go from {r[0]:g} to "
+            f"{r[-1]:g} angstrom"
+        )
 
 
 def _curve(keyword: str, r: Array, u: Array, force: Array) -> Tabulated:
