@@ -118,6 +118,8 @@ def start(backend: str = "auto") -> str:
         if NAME == "quadrants":
             # LLVM does the same after it, sooner: docs/decisions, 025.
             options["cfg_optimization"] = False
+            # Vectors become numbers at the beginning, not the end: docs/decisions, 020.
+            options["force_scalarize_matrix"] = True
         # Both runtimes announce themselves on stdout, where commands print results.
         try:
             with redirect_stdout(StringIO()):
