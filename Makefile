@@ -52,9 +52,9 @@ lint: $(VENV)/.installed-dev
 types: $(VENV)/.installed-dev
 	$(BIN)/mypy
 
-# What would be published, installed into an environment that has nothing else.
-wheel: $(VENV)/.installed-dev
-	sh .ci/try-distributions $(BIN)/python
+# What would be published, installed into an environment that has nothing else. It needs nothing of .venv.
+wheel:
+	@sh .ci/try-distributions "$(PYTHON)"
 
 # The documentation as a site, build/site/index.html; a warning is an error.
 docs: $(VENV)/.installed-docs

@@ -82,6 +82,8 @@ def _link_pictures(app: Any, doctree: Any) -> None:
 
 
 _titles: dict[str, Any] = {}
+_outside: dict[Any, str] = {}
+"""Sidebars of pages that are in none, such as code: nothing is marked, and links differ by depth alone."""
 
 
 def _sidebar_of_titles(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
@@ -93,11 +95,17 @@ def _sidebar_of_titles(app: Any, page: str, template: str, context: dict[str, An
         _titles.update({name: _title_of(contents) for name, contents in whole.items()})
 
     def of_titles(**options: Any) -> str:
+        place = None if page in whole else (page.count("/"), *sorted(options.items()))
+        if place in _outside:
+            return _outside[place]
         app.env.tocs = _titles if options.get("titles_only") else whole
         try:
-            return made(**options)
+            html: str = made(**options)
         finally:
             app.env.tocs = whole
+        if place:
+            _outside[place] = html
+        return html
 
     context["toctree"] = of_titles
 
