@@ -96,14 +96,15 @@ def of_a_batch(ensemble, ratio):
     return f"{of('batches_h100', 'speed', ensemble, ratio):.2g}"
 
 
-def started(case, cache):
+def started(case, cache, digits=0):
     """Seconds from Enter to the last file of a run on a GPU, with kernels in the cache or without."""
-    (row,) = (row for row in of("starting_h200", "results") if row["case"] == case)
-    return f"{row[cache]['wall_s']:.0f} s"
+    result = "starting_npt_h200" if "npt" in case else "starting_h200"
+    (row,) = (row for row in of(result, "results") if row["case"] == case)
+    return f"{row[cache]['wall_s']:.{digits}f}{'' if digits else ' s'}"
 
 
 def written(frames, key):
-    return f"{of('output_h200', 'runs', frames, key):.2f}"
+    return f"{of('output_runs_h200', 'runs', frames, key):.2f}"
 
 
 def bytes_of(form, per_atom):
@@ -112,6 +113,7 @@ def bytes_of(form, per_atom):
     return f"{row['bytes_per_atom']:.0f}"
 
 
+STARTS = "docs/decisions/025-warm-start.md"
 PHYSICS, CONDUCTIVITY = "docs/measurements/physics.md", "docs/measurements/conductivity.md"
 LIMITS, RELAX = "docs/measurements/speed_limits.md", "docs/howto/relax.md"
 BATCHES = "docs/decisions/022-batches.md"
@@ -279,6 +281,15 @@ NUMBERS = [
         lambda: f"{started('tersoff npt-scr', 'cold')}; again {started('tersoff npt-scr', 'warm')}",
     ),
     ("docs/howto/gpu.md", "| pairs | 6", lambda: f"{started('lj', 'cold')}; again {started('lj', 'warm')}"),
+    *(
+        (STARTS, row, lambda case=case, cache=cache: started(case, cache, 1))
+        for row, case in (
+            ("| Tersoff |", "tersoff"),
+            ("| pairs |", "lj"),
+            ("| Tersoff with `npt-scr`", "tersoff npt-scr"),
+        )
+        for cache in ("cold", "warm")
+    ),
     (PHONONS, "| Stillinger-Weber", lambda: phonon("Stillinger-Weber", "gamma_THz")),
     (PHONONS, "| Tersoff 1988", lambda: phonon("Tersoff 1988", "ta_x_THz")),
     (PHONONS, "| Tersoff 1988", lambda: phonon("Tersoff 1988", "lo_x_THz")),

@@ -10,7 +10,8 @@ the first report, `end` that of the picture and the reports after the last step.
 `--runs` takes some of the runs; `none` must be among them. `x none` compares all but the start with the run
 without frames, `x steps` with the steps alone. Then the text of one frame and rows of the
 table, in this process: `output` is what the run waits for, `in all` the difference to the same run
-without rows, divided by the number of rows. Kept in validation/results/: output_h200.
+without rows, divided by the number of rows. Kept in validation/results/: output_h200 and, of
+the runs alone, output_runs_h200.
 `--formats` measures the frames of each format alone. Kept in validation/results/: output_formats_cpu.
 """
 
