@@ -103,13 +103,18 @@ def lammps_reaxff_nve(
     every: int,
     charges: ChargeFix = ChargeFix(),
     threads: int = 1,
+    fixes: Sequence[str] = (),
 ) -> Array:
-    """Total energy (eV) at the start and after each `every` of NVE steps of `timestep` fs, by LAMMPS."""
+    """Total energy (eV) at the start and after each `every` of NVE steps of `timestep` fs, by LAMMPS.
+
+    `fixes`: more of its commands, of files that it writes.
+    """
     with _with_atoms(atoms, file, tolerance, charges, threads) as (lmp, box):
         speeds = (atoms.get_velocities() * units.fs) @ box.rotation.T
         lmp.scatter_atoms("v", 1, 3, np.ctypeslib.as_ctypes(np.ascontiguousarray(speeds).ravel()))
         for command in (
             "fix move all nve",
+            *fixes,
             f"timestep {timestep}",
             "thermo_style custom step pe ke etotal",
             "run 0 post no",
