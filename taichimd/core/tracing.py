@@ -4,15 +4,13 @@ Device functions are inlined, and for each call both runtimes find and tokenise 
 and word, for every node, where in the source it stands, should an error have to say so. quadrants also traces
 each kernel twice, to see first which fields of dataclasses it uses. What is found stays the same.
 Both runtimes make two variables of `x = y`, and their first pass over a kernel takes a time that is quadratic
-in the number of variables; here they make one. A comparison takes them seven statements and a condition of
-`select` two more, for what they can do in one; here they do.
+in the number of variables; here they make one.
 Both runtimes also put the whole Python stack into words for each array that is made; here they do not.
 """
 
 import ast
 import inspect
 import linecache
-import operator
 import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,8 +18,6 @@ from functools import cache, wraps
 from importlib import import_module
 from types import CodeType, FrameType, SimpleNamespace
 from typing import Any
-
-import numpy as np
 
 
 def keep_lookups(runtime: str) -> None:
@@ -42,9 +38,7 @@ def keep_lookups(runtime: str) -> None:
         _keep_wrapped(kernels)
         context, words = utils.ASTTransformerContext, "get_pos_info"
     setattr(context, words, _kept_positions(getattr(context, words)))
-    transformer = import_module(f"{runtime}.lang.ast.ast_transformer")
-    _assign_once(transformer)
-    _compare_once(transformer, import_module(f"{runtime}.lang.expr").Expr)
+    _assign_once(import_module(f"{runtime}.lang.ast.ast_transformer"))
     for name in ("_ndarray", "matrix"):
         arrays: Any = import_module(f"{runtime}.lang.{name}")
         arrays.get_traceback = str
@@ -121,47 +115,6 @@ def _assign_once(module: Any) -> None:
         transformer.build_assign_unpack(context, target, value, static)
 
     transformer.build_Assign = staticmethod(build)
-
-
-_COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-}
-
-
-def _compare_once(module: Any, expression: Any) -> None:
-    """Let `a < b` be one statement: the runtimes ask "true and a < b", as of a chain `a < b < c`.
-
-    A `select` with such a condition takes it as it is: the runtimes negate it twice, for what is no boolean.
-    """
-    ops: Any = import_module(module.__name__.partition(".")[0] + ".lang.ops")
-    transformer = module.ASTTransformer
-    of_runtime, negation, boolean = transformer.build_Compare, ops.logical_not, module.primitive_types.u1
-
-    def build(context: Any, node: Any) -> Any:
-        compare = _COMPARISONS.get(type(node.ops[0]))
-        if len(node.ops) > 1 or compare is None or context.is_in_static_scope():
-            return of_runtime(context, node)
-        module.build_stmt(context, node.left)
-        module.build_stmts(context, node.comparators)
-        found = compare(node.left.ptr, node.comparators[0].ptr)
-        node.ptr = found if isinstance(found, (bool, np.bool_)) else ops.cast(found, boolean)
-        return node.ptr
-
-    @wraps(negation)
-    def negated(of: Any) -> Any:
-        if hasattr(of, "negates"):
-            return of.negates
-        found = negation(of)
-        if isinstance(of, expression) and of.ptr.get_rvalue_type() == boolean:
-            found.negates = of
-        return found
-
-    transformer.build_Compare, ops.logical_not = staticmethod(build), negated
 
 
 def _parts(target: ast.expr) -> list[ast.expr]:

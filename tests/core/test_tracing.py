@@ -9,7 +9,6 @@ import traceback
 from importlib import import_module
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 from taichimd.core import runtime
@@ -172,61 +171,6 @@ def test_assignments_that_read_what_they_change():
     assign(out, count)
     assert out.to_numpy().tolist() == [5.0, 3.0, 1.0, 10.0, 14.0, 20.0, 2.0, 2.0, 3.0, 2.0]
     assert count.to_numpy().tolist() == [1, 0]
-
-
-def test_a_comparison_and_the_condition_of_a_select_are_one_statement(monkeypatch):
-    numbers, asked = ti.types.ndarray(dtype=ti.f64, ndim=1), []
-    ops = import_module(f"{runtime.NAME}.lang.ops")
-    both, negation = ops.logical_and, ops._unary_operation
-    monkeypatch.setattr(ops, "logical_and", lambda *of: asked.append("and") or both(*of))
-    monkeypatch.setattr(ops, "_unary_operation", lambda *of: asked.append(of[0]) or negation(*of))
-
-    @ti.kernel
-    def larger(out: numbers):
-        for i in out:
-            out[i] = ti.select(out[i] > 2.0, 5.0, 7.0)
-
-    runtime.start()
-    out = ti.ndarray(ti.f64, 2)
-    out.from_numpy(np.array([1.0, 3.0]))
-    larger(out)
-    assert out.to_numpy().tolist() == [7.0, 5.0]
-    # One negation, which no statement reads.
-    assert len(asked) == 1
-
-
-def test_comparisons_and_conditions_mean_what_they_mean_in_python():
-    whole = ti.types.ndarray(dtype=ti.i32, ndim=1)
-    limit = np.int32(3)
-
-    @ti.kernel
-    def compare(x: whole, out: whole):
-        for i in range(4):
-            inside, outside = 1 < x[i] < limit, not 1 < x[i]
-            both = x[i] >= 2 and not x[i] == limit
-            vector = ti.Vector([x[i], 2]) <= ti.Vector([2, x[i]])
-            known = 2 > 1
-            found = (
-                inside, outside, not inside, not not outside, both, x[i] != 2, vector[0], vector[1], known,
-            )  # fmt: skip
-            for k, one in ti.static(enumerate(found)):
-                out[i] += ti.select(one, 1 << k, 0)
-            # What is no boolean is true unless it is 0.
-            out[i] += ti.select(x[i] - 2, 1 << 9, 0) + ti.select(not x[i] - 2, 1 << 10, 0)
-
-    def expected(x):
-        found = (
-            1 < x < 3, not 1 < x, not 1 < x < 3, not 1 < x, x >= 2 and x != 3, x != 2, x <= 2, x >= 2, True,
-            x != 2, x == 2,
-        )  # fmt: skip
-        return sum(int(one) << k for k, one in enumerate(found))
-
-    runtime.start()
-    x, out = ti.ndarray(ti.i32, 4), ti.ndarray(ti.i32, 4)
-    x.from_numpy(np.arange(4, dtype=np.int32))
-    out.fill(0)
-    compare(x, out)
-    assert out.to_numpy().tolist() == [expected(k) for k in range(4)]
 
 
 @pytest.mark.runtime("quadrants")

@@ -98,8 +98,7 @@ def of_a_batch(ensemble, ratio):
 
 def started(case, cache, digits=0):
     """Seconds from Enter to the last file of a run on a GPU, with kernels in the cache or without."""
-    result = "starting_npt_h200" if "npt" in case else "starting_h200"
-    (row,) = (row for row in of(result, "results") if row["case"] == case)
+    (row,) = (row for row in of("starting_h200", "results") if row["case"] == case)
     return f"{row[cache]['wall_s']:.{digits}f}{'' if digits else ' s'}"
 
 
