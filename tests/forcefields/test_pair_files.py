@@ -171,7 +171,7 @@ MISTAKES = {
     "more lines than N": (f"form table{TRUNCATED}Si O m.table A 5\n", "line 9: a line after the 5 .*line 2"),
     "other ends": (
         f"form table{TRUNCATED}Si O m.table B 5\n",
-        "line 11: 'N 5 R 1.0 6.0', but distances go from 1 to 5 angstrom",
+        "line 12: 'N 5 R 1.0 6.0', but distances go from 1 to 5 angstrom",
     ),
     "ends before": (f"form table{TRUNCATED}Si O t.table SI_O 7\n", "ends at 5 angstrom .*cutoff of 7"),
 }
