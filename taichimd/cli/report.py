@@ -32,16 +32,14 @@ def report(
     from taichimd.report.compose import report_page
     from taichimd.report.folders import parts_of
 
-    if twice := [folder for k, folder in enumerate(folders) if folder.resolve() in _resolved(folders[:k])]:
-        raise SettingsError(f"{twice[0]} is given twice; give each folder once")
+    places = [folder.resolve() for folder in folders]
+    for k, folder in enumerate(folders):
+        if places[k] in places[:k]:
+            raise SettingsError(f"{folder} is given twice; give each folder once")
     parts = [part for folder in folders for part in parts_of(folder)]
     single = folders[0] if folders[0].is_dir() else folders[0].parent
     page = output or (single if len(folders) == 1 else Path()) / "report.html"
     _write(page, lambda: report_page(parts), open_page, overwrite)
-
-
-def _resolved(folders: list[Path]) -> list[Path]:
-    return [folder.resolve() for folder in folders]
 
 
 def view(

@@ -28,7 +28,6 @@ FINER = 4
 """Points of the curve for each distance of a section that is not equally spaced."""
 EVEN = 1e-5
 """Share of the spacing by which points may be out of place: files give distances with few digits."""
-
 OFF = 0.01
 """Share of the spacing by which the first and last distance may differ from R lo hi."""
 
