@@ -3,7 +3,7 @@
     TAICHIMD_RUNTIME=quadrants python -m validation.certificates
     TAICHIMD_RUNTIME=quadrants python -m validation.certificates --potentials Si.tersoff Ar.lj --add
     python -m validation.certificates --merge A.json B.json --out validation/results/certificates_gpu.json
-    python -m validation.certificates --show certificates_quick_cpu.json certificates_cpu.json
+    python -m validation.certificates --show certificates_cpu.json certificates_h200.json
 
 The suite is that of the command. `--add` keeps the certificates of other potentials that the file has.
 `--merge` puts results of several processes of one machine and one commit into one file.
@@ -71,13 +71,13 @@ def merged(reports: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def page_rows(*reports: dict[str, Any]) -> list[str]:
-    """Rows of the table in docs/howto/validate.md: amount, structure, counts, names of failed checks."""
+    """Rows of the table in docs/howto/validate.md: structure, counts, names of failed checks."""
     rows, found = [], {name: one for report in reports for name, one in report["certificates"].items()}
     for name, one in sorted(found.items()):
         count = Counter(outcome["status"] for outcome in one["outcomes"].values())
         failed = [f"`{check}`" for check, outcome in one["outcomes"].items() if outcome["status"] == "failed"]
         counts = " | ".join(str(count[status]) for status in ("passed", "failed", "not run"))
-        head = f"| `{name}` | {one['level']} | {one['structure']['formula']}"
+        head = f"| `{name}` | {one['structure']['formula']}"
         rows.append(f"{head} | {counts} | {', '.join(failed)} |")
     return rows
 
