@@ -7,8 +7,8 @@ Beta-cristobalite at the density of the glass melts at 6,000 K, cools linearly t
 (`Bussi`), settles, and is sampled. Positions of peaks are compared with these:
 
 md: P. Vashishta, R. K. Kalia, J. P. Rino, I. Ebbsjo, Phys. Rev. B 41, 12197 (1990),
-doi:10.1103/PhysRevB.41.12197, the glass of the potential's own paper, read in its abstract (entry
-1990--Vashishta-P-Kalia-R-K-Rino-J-P-Ebbsjo-I--Si-O of the NIST Interatomic Potentials Repository has it whole):
+doi:10.1103/PhysRevB.41.12197, the glass of the potential's own paper, read in its abstract (whole
+in the NIST Interatomic Potentials Repository, entry 1990--Vashishta-P-Kalia-R-K-Rino-J-P-Ebbsjo-I--Si-O):
 Si-O 1.62, O-O 2.65, Si-Si 3.05 angstrom; Si-O-Si 142 degrees with a full width at half maximum of 25.
 
 experiment: R. L. Mozzi and B. E. Warren, J. Appl. Cryst. 2, 164 (1969), x-rays, read in its abstract: Si-O
