@@ -38,6 +38,8 @@ _RUNTIME_TYPES = ("VectorType", "MatrixType", "NdarrayType", "Template", "Struct
 """Classes of the runtime whose attributes say everything."""
 OWN = "TAICHIMD_WARM_START"
 """The environment variable that turns records on or off; names that begin like it do not count."""
+_UNCOUNTED = (OWN, "TAICHIMD_THREADS")
+"""Beginnings of names that do not count; threads do as far as the compiler's settings depend on them."""
 
 
 class UnsureError(Exception):
@@ -73,7 +75,7 @@ def _surroundings() -> str:
     """The package's code, versions, and the settings of the environment."""
     prefixes = ("TAICHIMD_", "QD_", "TI_")
     environment = sorted(
-        (k, v) for k, v in os.environ.items() if k.startswith(prefixes) and not k.startswith(OWN)
+        (k, v) for k, v in os.environ.items() if k.startswith(prefixes) and not k.startswith(_UNCOUNTED)
     )
     return f"{sys.version} {np.__version__} {version('quadrants')} {environment} {_code_of_package()}"
 

@@ -129,6 +129,9 @@ def start(backend: str = "auto") -> str:
                 f"the runtime {NAME} cannot start on {found}: {str(error).strip() or 'out of memory'}; "
                 "it takes 2 GB of virtual memory (ulimit -v) or more"
             ) from error
+        # The threads exist. Kernels are compiled for all processors: fewer threads take the same code.
+        config = _impl.current_cfg()
+        config.cpu_max_num_threads = max(config.cpu_max_num_threads, os.cpu_count() or 1)
         _backend = found
         PROCESS.started = True
         if interrupted():

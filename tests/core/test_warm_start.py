@@ -188,28 +188,33 @@ def test_a_vector_that_is_captured_and_one_that_is_passed(log):
 
 
 SCRIPT = """
+import os
 import sys
 sys.path.insert(0, {tests!r})
 from test_warm_start import _filled, _kernel, start
 start("cpu")
 print([float(_filled(_kernel(k))[2]) for k in (1.5, 2.5, 3.5)])
+tasks = "/proc/self/task"
+print(len(os.listdir(tasks)) if os.path.exists(tasks) else {threads})
 """
 
 
-def test_several_processes_share_a_cache(tmp_path):
+def test_processes_share_a_cache_however_many_threads_they_have(tmp_path):
     environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache"), LOG: str(tmp_path / "all")}
-    script = SCRIPT.format(tests=os.path.dirname(__file__))
 
-    def process():
-        return subprocess.Popen(
-            [sys.executable, "-c", script], env=environment, stdout=-1, stderr=-1, text=True
-        )
+    def process(threads):
+        script = SCRIPT.format(tests=os.path.dirname(__file__), threads=threads)
+        own = environment | {"TAICHIMD_THREADS": str(threads)}
+        return subprocess.Popen([sys.executable, "-c", script], env=own, stdout=-1, stderr=-1, text=True)
 
-    at_once = [process() for _ in range(3)]
+    at_once = [process(1) for _ in range(2)]
     outputs = [one.communicate() for one in at_once]
-    assert {out for out, _ in outputs} == {"[3.1, 5.1, 7.1]\n"}, outputs
+    assert {out.splitlines()[0] for out, _ in outputs} == {"[3.1, 5.1, 7.1]"}, outputs
     (tmp_path / "all").unlink()
-    assert process().communicate()[0] == "[3.1, 5.1, 7.1]\n"
+    numbers, threads = process(2).communicate()[0].splitlines()
+    assert numbers == "[3.1, 5.1, 7.1]"
+    # One code for any number of threads, and as many threads as were asked for.
+    assert int(threads) - int(outputs[0][0].splitlines()[1]) == 1
     assert {line.split()[0] for line in (tmp_path / "all").read_text().splitlines()} == {"found"}
     for folder, _, _ in os.walk(tmp_path / "cache" / "quadrants"):
         assert not os.stat(folder).st_mode & 0o022 or os.path.basename(folder) != "python_side_cache"
