@@ -11,6 +11,7 @@ from ase.formula import Formula
 from taichimd.core.arrays import Array
 from taichimd.io import forked_panels
 from taichimd.io.files import write_atomically
+from taichimd.io.png import png_of
 from taichimd.io.stress_strain import STRESS_STRAIN, is_deformed, plot_stress_strain, rates_of_record
 from taichimd.io.thermo import read_thermo
 
@@ -67,6 +68,8 @@ def plot_thermo(
     write_atomically(picture, lambda file: _save(figure, file, picture.suffix[1:]))
 
 
+_TICKS = 12
+"""Ticks of an axis that are made beforehand: to make one takes longer than to draw it."""
 _blank: dict[int, tuple["Figure", Any]] = {}
 """Figures that are made beforehand, and their empty panels, by the number of panels side by side."""
 
@@ -91,19 +94,18 @@ def rehearse() -> None:
     _save(figure, BytesIO(), "png")
     for across in (2, 3):
         _blank[across] = _blank_figure(across)
+        for axis in _blank[across][0].axes:
+            axis.xaxis.get_major_ticks(_TICKS)
+            axis.yaxis.get_major_ticks(_TICKS)
 
 
 def _save(figure: "Figure", file: IO[bytes], form: str) -> None:
     """Write a picture; a PNG is drawn once, where Matplotlib's canvas draws twice."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.image import imsave
 
     class Once(FigureCanvasAgg):
         def print_figure(self, filename: Any, *_given: Any, **_options: Any) -> None:
-            imsave(
-                filename, forked_panels.draw(self), format="png", dpi=self.figure.dpi,
-                pil_kwargs={"compress_level": 1},
-            )  # fmt: skip
+            filename.write(png_of(forked_panels.draw(self), self.figure.dpi))
 
     if form == "png":
         Once(figure)

@@ -56,7 +56,9 @@ def test_a_picture_drawn_once_has_the_pixels_of_matplotlib(table, tmp_path, monk
     plots.rehearse()
     plots.plot_thermo(table, tmp_path / "once.png", 2, "title")
     plots.thermo_figure(read_thermo(table), 2, "title").savefig(tmp_path / "twice.png")
-    np.testing.assert_array_equal(imread(tmp_path / "once.png"), imread(tmp_path / "twice.png"))
+    opaque = imread(tmp_path / "twice.png")
+    assert (opaque[..., 3] == 1.0).all()
+    np.testing.assert_array_equal(imread(tmp_path / "once.png"), opaque[..., :3])
 
 
 @pytest.mark.parametrize("late", [False, True])
