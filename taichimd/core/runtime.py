@@ -199,6 +199,11 @@ def blocks_for(threads: int) -> int:
     return multiprocessors() * next((step for step in steps if per_multiprocessor <= step), steps[-1])
 
 
+def blocks_beside_steps() -> int:
+    """Blocks for a long kernel outside of steps: the same for all sizes (docs/decisions, 025)."""
+    return 8 * multiprocessors() if backend() == "cuda" else 0
+
+
 def fills_device(blocks: int) -> bool:
     """Whether so many blocks, of `blocks_for`, are more than a GPU does at a time."""
     return blocks == 0 or blocks >= FULL_GRID * multiprocessors()

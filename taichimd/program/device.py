@@ -7,7 +7,7 @@ from typing import Any
 from taichimd.core.arguments import fit
 from taichimd.core.arrays import Array
 from taichimd.core.errors import EvaluationError, TaichimdError
-from taichimd.core.runtime import blocks_for, grid, literals, ti
+from taichimd.core.runtime import blocks_beside_steps, blocks_for, grid, literals, ti
 from taichimd.ensembles.bath import Baths
 from taichimd.ensembles.drives.host import Drives
 from taichimd.ensembles.held import hold_kernel
@@ -176,14 +176,14 @@ class Device:
     def queue_forces(self, timestep: float = 0.0, want: int = ALL, at: int | None = None) -> None:
         """Queue one call of `finish`; does not wait for it.
 
-        It does nothing with an outdated list. With a time step it does nothing before the end of a run, at
-        the step `at`.
+        It does nothing with an outdated list, nor, with a time step, before the end of a run at step `at`.
         """
         self._queue_groups(END if timestep > 0.0 else ANY_TIME, want)
         evaluate = self._run.evaluate
         if want not in (ALL, ENERGY, REST):
             evaluate = evaluation_kernels(self._variant.outside_steps, want).evaluate
-        self.call(evaluate, self.system(), self._total, self._group_outputs, int(timestep > 0.0))
+        with literals(self.state.real), grid(blocks_beside_steps()):
+            evaluate(self.system(), self._total, self._group_outputs, int(timestep > 0.0))
         if self.drives is not None and want not in (ENERGY, REST):
             kernels = self.drives.kernels
             add = kernels.end_run if timestep > 0.0 else kernels.add_forces
