@@ -231,6 +231,11 @@ def run_child(
         )
 
 
+def environment_of_users() -> dict[str, str]:
+    """That of this process, in which Python keeps the bytecode of modules, as an installer does."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
 def table(rows: Sequence[Sequence[Any]], header: Sequence[str]) -> str:
     """Plain text columns, for the last lines of a driver's output."""
     text = [[str(item) for item in row] for row in (header, *rows)]

@@ -10,8 +10,8 @@ the first report, `end` that of the picture and the reports after the last step.
 `--runs` takes some of the runs; `none` must be among them. `x none` compares all but the start with the run
 without frames, `x steps` with the steps alone. Then the text of one frame and rows of the
 table, in this process: `output` is what the run waits for, `in all` the difference to the same run
-without rows, divided by the number of rows. Kept in validation/results/: output_h200 and, of
-the runs alone, output_runs_h200.
+without rows, divided by the number of rows. Kept in validation/results/: output_h200
+and output_cpu.
 `--formats` measures the frames of each format alone. Kept in validation/results/: output_formats_cpu.
 """
 
@@ -80,21 +80,19 @@ def main() -> None:
 
 def measured_runs(folder: Path, options: Any) -> dict[str, dict[str, float]]:
     """Times of each kind of run and the size of its trajectory."""
-    call = [sys.executable, "-m", "taichimd"]
-    build = ["build", "silicon", "--cells", str(options.cells), "--out", "crystal.extxyz"]
-    subprocess.run([*call, *build], cwd=folder, check=True, capture_output=True)
+
+    def call(*arguments: str) -> None:
+        command = [sys.executable, "-m", "taichimd", *arguments]
+        subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)
+
+    environment = common.environment_of_users()
+    call("build", "silicon", "--cells", str(options.cells), "--out", "crystal.extxyz")
     common_part = ["run", "crystal.extxyz", "--potential", "Si.sw", "--backend", options.backend, "--quiet"]
-    subprocess.run(
-        [*call, *common_part, "--steps", "200", "--output", "warm"],
-        cwd=folder,
-        check=True,
-        capture_output=True,
-    )
+    call(*common_part, "--steps", "200", "--output", "warm")
     found = {}
     for number, name in enumerate(options.runs):
         more = RUNS[name]
-        own = ["--steps", str(options.steps), "--output", f"run{number}", *more]
-        subprocess.run([*call, *common_part, *own], cwd=folder, check=True, capture_output=True)
+        call(*common_part, "--steps", str(options.steps), "--output", f"run{number}", *more)
         record = json.loads((folder / f"run{number}" / "run.json").read_text())
         size = sum(file.stat().st_size for file in (folder / f"run{number}").glob("trajectory.*"))
         enter, wall = record["seconds_since_enter"], record["wall_seconds"]

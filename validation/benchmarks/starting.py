@@ -83,9 +83,8 @@ def commands() -> dict[str, dict[str, float]]:
         times = []
         for _ in range(5):
             before, begin = os.times(), time.perf_counter()
-            subprocess.run(
-                [sys.executable, "-m", "taichimd", *line.split()], capture_output=True, check=False
-            )
+            call = [sys.executable, "-m", "taichimd", *line.split()]
+            subprocess.run(call, env=common.environment_of_users(), capture_output=True, check=False)
             wall, after = time.perf_counter() - begin, os.times()
             cpu = after.children_user + after.children_system - before.children_user - before.children_system
             times.append({"wall_s": wall, "cpu_s": cpu})
@@ -108,8 +107,7 @@ def measure(
     write(structure, system, format="extxyz")
     path = os.pathsep.join([str(common.ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
     known = {"TAICHIMD_RUNTIME": runtime, "XDG_CACHE_HOME": str(folder / "cache"), "PYTHONPATH": path}
-    environment = os.environ | known
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    environment = common.environment_of_users() | known
     load_modules(environment)
     cold = run(structure, case, folder / "cold", environment)
     warm = [run(structure, case, folder / f"warm{k}", environment) for k in range(repeats)]
