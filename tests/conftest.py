@@ -31,8 +31,8 @@ settings.load_profile("same")
 SHARED = "PYTEST_SHARED_FOLDER"
 """The environment variable of a folder that all workers of this run share, and that goes with it."""
 LAST_LINE = pytest.StashKey[str]()
-SECONDS = 2.0
-"""Of processor time, after which a process writes what it has compiled."""
+SECONDS, SHARE = 2.0, 0.05
+"""A process writes what it has compiled after so much processor time; writing takes at most this share."""
 LISTS = {name: Path(__file__).parent / "support" / f"{name}.txt" for name in ("long", "exhaustive")}
 """Lists of tests that have these marks; a name without brackets means all cases of its test."""
 
@@ -115,9 +115,10 @@ class Written:
     Attributes:
         time: its processor time in seconds.
         kernels: how many it had made.
+        cost: processor time that this took; it grows, because a copy writes all kernels, not the new ones.
     """
 
-    time, kernels = 0.0, 0
+    time, kernels, cost = 0.0, 0, 0.0
 
 
 def pytest_runtest_logfinish():
@@ -125,7 +126,8 @@ def pytest_runtest_logfinish():
     from taichimd.core import runtime
     from taichimd.core.exclusive import PROCESS
 
-    if not PROCESS.started or runtime.NAME != "quadrants" or time.process_time() - Written.time < SECONDS:
+    wait = max(SECONDS, Written.cost / SHARE)
+    if not PROCESS.started or runtime.NAME != "quadrants" or time.process_time() - Written.time < wait:
         return
     made = importlib.import_module("quadrants.lang.kernel").Kernel.counter
     if made > Written.kernels and runtime.backend() == "cpu":
@@ -134,7 +136,8 @@ def pytest_runtest_logfinish():
             warnings.simplefilter("ignore")  # Python 3.12 warns of copies of processes with threads
             copy = os.fork()
         if copy:
-            os.waitpid(copy, 0)
+            usage = os.wait4(copy, 0)[2]
+            Written.cost = usage.ru_utime + usage.ru_stime
         else:
             try:
                 signal.alarm(30)
