@@ -6,7 +6,7 @@ the row that they are compiled for. `verlet` says how steps follow each other.
 
 from dataclasses import dataclass
 
-from taichimd.core.runtime import DeviceFunction, fills_device, ti
+from taichimd.core.runtime import DeviceFunction, fills_device, multiprocessors, ti
 from taichimd.ensembles.groups.layout import SPENT
 from taichimd.ensembles.held import without_held
 from taichimd.ensembles.thermostats.layout import OPENS
@@ -18,6 +18,10 @@ from taichimd.program.steps.close import close_function
 from taichimd.program.steps.drift import drift_function
 from taichimd.program.steps.variants import StepVariant, step_variant
 from taichimd.program.variant import Variant
+
+BLOCK_OF_SUMS = 256
+"""Threads of a block, on a GPU, where forces of moments are gathered: as two blocks fit a multiprocessor,
+a thread has at most 128 registers, and there are 16 warps instead of 12 (docs/decisions, 018)."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +111,12 @@ def one_step(
     with_virial, to_the_end, few = want != FORCE, variant.to_the_end, variant.few
     drives, kinds = program.drives, coupling.drives
     walls_first = kinds.by_place and fills_device(variant.blocks)
+    # In smaller systems a block of so many threads would leave multiprocessors without one.
+    in_few_registers = (
+        groups[0].in_moments
+        and variant.on_gpu
+        and (variant.blocks == 0 or variant.blocks >= 4 * groups[0].threads_per_atom * multiprocessors())
+    )
 
     @ti.func
     def count_step(i, s: ti.template(), at, ahead):
@@ -243,6 +253,8 @@ def one_step(
         """The loop that adds up forces, one thread for each atom, and kicks."""
         if ti.static(few and not many_body):
             ti.loop_config(serialize=True)
+        if ti.static(in_few_registers):
+            ti.loop_config(block_dim=BLOCK_OF_SUMS)
         for i in range(s.n):
             if s.control[at] == 0:
                 early, f = before_sum(i, at, ahead, s), vec(0.0)
