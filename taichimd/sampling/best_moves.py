@@ -1,6 +1,5 @@
 """Which trial moves sample a system best."""
 
-import numpy as np
 from ase import Atoms
 
 from taichimd.core.arrays import Array
@@ -8,6 +7,7 @@ from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.contribution import ALL_PAIRS
 from taichimd.sampling.kinds import ALL, SINGLE, Moves
 from taichimd.sampling.local_terms import locals_of
+from taichimd.system.frame import make_frame
 
 
 def best_moves(forcefield: ForceField, atoms: Atoms, pressure: float | None) -> tuple[Moves, str]:
@@ -26,5 +26,4 @@ def best_moves(forcefield: ForceField, atoms: Atoms, pressure: float | None) -> 
 
 def periodic_heights(atoms: Atoms) -> Array:
     """Heights of the cell along its periodic directions, angstrom."""
-    heights = 1.0 / np.linalg.norm(np.linalg.inv(atoms.cell.complete().array), axis=0)
-    return np.asarray(heights[atoms.pbc])
+    return make_frame(atoms.cell.array, atoms.pbc).heights[atoms.pbc]

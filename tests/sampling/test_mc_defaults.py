@@ -12,7 +12,7 @@ from pages import ROOT, commands, text_of
 
 from taichimd.core.seeds import derived_seed
 from taichimd.forcefields.load import load_forcefield
-from taichimd.sampling.best_moves import best_moves
+from taichimd.sampling.best_moves import best_moves, periodic_heights
 from taichimd.sampling.prepare import prepare_mc
 
 
@@ -136,3 +136,11 @@ def test_the_page_s_command_has_the_mean_of_a_long_run(call):
     assert abs(found["mean"] - long_run["mean"]) < 4 * np.hypot(found["error"], long_run["error"])
     assert found["error"] < 0.01 * abs(found["mean"])
     assert re.search(rf"potential +{found['mean']:.8g} ± {found['error']:.2g} eV", out)
+
+
+def test_the_height_of_a_slab_does_not_depend_on_its_third_vector():
+    slab = bulk("Ar", cubic=True, a=5.3)
+    slab.pbc = (True, True, False)
+    for third in ([0, 0, 5.3], [9, 4, 5.3], [0, 0, 0]):
+        slab.set_cell([[5.3, 0, 0], [1, 5.3, 0], third])
+        assert periodic_heights(slab) == pytest.approx([5.3 / np.hypot(1, 1 / 5.3), 5.3])
