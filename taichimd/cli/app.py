@@ -4,6 +4,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 from io import TextIOWrapper
+from pathlib import Path
 from typing import Any
 
 from taichimd.cli.commands import program
@@ -56,12 +57,12 @@ def _code_of_error(error: Exception, arguments: Sequence[str]) -> int:
         return _fail(str(error), error.exit_code)
     # Usage errors of the option parser; by their method, because its module has moved between versions.
     if hasattr(error, "format_message"):
-        return _fail(of_arguments(arguments) or _usage(error), 2)
+        return _fail(of_arguments(arguments) or _of_job_file(arguments) or _usage(error), 2)
     from taichimd.core.errors import TaichimdError
 
     if isinstance(error, TaichimdError):
         _tidy()
-        return _fail(str(error), error.exit_code)
+        return _fail(_of_job_file(arguments) or str(error), error.exit_code)
     if isinstance(error, UnicodeEncodeError):
         _tidy()
         return _fail(
@@ -70,6 +71,23 @@ def _code_of_error(error: Exception, arguments: Sequence[str]) -> int:
             2,
         )
     raise error
+
+
+def _of_job_file(arguments: Sequence[str]) -> str | None:
+    """What is wrong with a job file of a command that takes none, or in a format that is none; or None."""
+    command, file = [*arguments, "", ""][:2]
+    if not Path(file).is_file():
+        return None
+    if command in ("energy", "kappa", "mc", "relax") and file.endswith(".toml"):
+        return (
+            f"{file}: expected a structure file; {command} has its settings as options, and only "
+            "`taichimd run`, `taichimd sweep` and `taichimd groups` take a job file"
+        )
+    if command == "run" and file.endswith((".yaml", ".yml", ".json")) and "--potential" not in arguments:
+        return (
+            f"{file}: expected a job file in TOML, whose name ends in .toml, or a structure and --potential"
+        )
+    return None
 
 
 def _usage(error: Any) -> str:

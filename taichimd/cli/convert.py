@@ -66,4 +66,4 @@ def convert(
         write_table(folder / f"{table}.csv", columns)
         if not quiet:
             rows = len(next(iter(columns.values())))
-            say(f"{folder / table}.csv  {rows:,} rows: {', '.join(columns)}")
+            say(f"{folder / table}.csv  {rows:,} row{'s' * (rows != 1)}: {', '.join(columns)}")

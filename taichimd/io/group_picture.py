@@ -18,11 +18,13 @@ _MAX_DOTS = 200_000
 
 
 def check_name(path: Path) -> None:
-    """Raise an OutputError unless a name ends as a picture does."""
+    """Raise an OutputError unless a name ends as a picture does, in a folder that is there."""
     if path.suffix not in _FORMATS:
         raise OutputError(
             f"{path}: expected the name of a picture, which ends in {', '.join(_FORMATS)}; or none"
         )
+    if not path.parent.is_dir():
+        raise OutputError(f"cannot write {path}: there is no folder {path.parent}; make it, or name another")
 
 
 def draw_groups(atoms: Atoms, groups: Mapping[str, Numbers], path: Path) -> None:

@@ -95,6 +95,8 @@ def write_structure(path: Path, atoms: Atoms, *, overwrite: bool) -> None:
 
     if has_velocities(atoms) and path.suffix not in _WITH_VELOCITIES:
         raise SettingsError(f"{path}: velocities need a file named *{' or *'.join(_WITH_VELOCITIES)}")
+    if path.is_dir():
+        raise OutputError(f"cannot write {path}: it is a folder; give the name of a file as --out")
     if path.exists() and not overwrite:
         raise OutputError(f"{path} already exists; give --overwrite to replace it, or another --out")
     try:
@@ -183,6 +185,8 @@ def _read(
 def reason_of(error: Exception, path: Path) -> str:
     """What a reader of ASE says about a line of a file, in words about the file."""
     text = " ".join(str(error).split())
+    if isinstance(error, UnicodeDecodeError):
+        return f"it is not text: byte {error.start + 1:,} is not UTF-8"
     if type(error).__name__ == "UnknownFileTypeError":
         name = text if len(text.split()) == 1 else path.suffix.lstrip(".")
         return f"the format {name} is not known"

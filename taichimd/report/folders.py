@@ -76,7 +76,8 @@ def _part(name: str, folder: Path, record: str) -> Part:
         report = _record(path)
         return _PARTS[record](name, folder, report)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        reason = f"{type(error).__name__}: {error}"
+        missing = isinstance(error, KeyError)
+        reason = f"{error.args[0]} is missing" if missing else "an entry is of another kind than expected"
         raise OutputError(
             f"{path} is damaged or of another program ({reason}); expected a record of taichimd"
         ) from None

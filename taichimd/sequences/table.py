@@ -126,6 +126,10 @@ def read_table(path: str | Path) -> Table:
     """Read such a file; a ParameterFileError if it is no such table."""
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ParameterFileError(
+            f"there is no table {path}; train one with `taichimd cssp train`, or name another with --table"
+        ) from None
     except OSError as error:
         raise ParameterFileError(f"cannot read {path}: {error.strerror}") from error
     except ValueError as error:

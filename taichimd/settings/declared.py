@@ -53,7 +53,9 @@ class Setting:
 
     def _meant(self, value: Any) -> str | None:
         """The word of a choice that a wrong one resembles most; None if it is the start of several."""
-        if not isinstance(value, str) or sum(word.startswith(value) for word in self.values.choices) > 1:
+        if not isinstance(value, str):
+            return None
+        if sum(word.startswith(value.lower()) for word in self.values.choices) > 1:
             return None
         return nearest(value, self.values.choices)
 

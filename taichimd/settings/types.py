@@ -65,7 +65,7 @@ def parse_time(text: str) -> float:
     """Length of time in fs of a text such as "10ps", or a SettingsError."""
     value = _femtoseconds(text)
     if not (math.isfinite(value) and value > 0):
-        raise mistake(f"time {text!r}: expected {TIME_EXPECTED}")
+        raise mistake(f"time = {text!r}: expected {TIME_EXPECTED}")
     return value
 
 

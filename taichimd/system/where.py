@@ -79,6 +79,8 @@ class Where:
 
 def read_where(text: str) -> Where:
     """Read a text of the selection language; it needs no structure. SettingsError: with the place."""
+    if not text.strip():
+        raise SettingsError("the text is empty; expected a condition such as x < 20 or species Si")
     return Where(text, _Reader(text).all())
 
 

@@ -93,6 +93,7 @@ def test_numbers_have_plain_digits(text, call):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        ("run a.xyz --ensemble NVT-langvin", "did you mean 'nvt-langevin'?"),
         ("run a.xyz --ensemble nvt-langvin", "did you mean 'nvt-langevin'?"),
         ("run a.xyz --frames extxzy", "did you mean 'extxyz'?"),
         ("mc a.xyz --potential Si.sw --moves singel", "did you mean 'single'?"),
@@ -105,6 +106,14 @@ def test_a_wrong_word_of_a_choice_has_a_suggestion(words, said, call):
     assert code == 2
     assert said in error
     assert error.count("\n") == 1
+
+
+def test_a_word_that_several_choices_begin_with_has_no_suggestion(call):
+    code, _, error = call("run a.xyz --ensemble NVT")
+    assert code == 2
+    assert error.count("\n") == 1
+    assert "ensemble = 'NVT': expected nve, nvt-langevin" in error
+    assert "did you mean" not in error
 
 
 def test_a_name_that_the_locale_cannot_read_is_said_so(call):

@@ -76,7 +76,7 @@ def test_restart_from_the_command_line(call):
         (RUN + "--steps 5 --temperature 0", "temperature = 0.0: expected a number above 0 (K)"),
         (RUN + "--steps 5 --time 1ps", "--steps and --time both say how long the run is; give one of them"),
         (RUN, "the length of the run is not given: expected --steps N or --time 10ps"),
-        (RUN + "--time 10", "time '10': expected a length of time with its unit, such as"),
+        (RUN + "--time 10", "time = '10': expected a length of time with its unit, such as"),
         ("run s.extxyz --steps 5", "no potential given: expected a parameter file"),
         (RUN + "--steps 5 --backend cuda", "backend cuda: no CUDA device found; use --backend cpu"),
         (RUN + "--steps 5 --backend tpu", "backend = 'tpu': expected auto, cuda or cpu"),

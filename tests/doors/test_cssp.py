@@ -159,7 +159,7 @@ def test_a_table_of_other_fragments_is_refused(call):
         ("train chains.csv --table t.json", "t.json already exists; give another name, or --overwrite"),
         ("train chains.csv --table no/t.json", "cannot write no/t.json"),
         ("train chains.csv --table u.json --fragment 2", "fragment = 2: expected 3 residues or more"),
-        ("score chains.csv --table none.json", "cannot read none.json: No such file"),
+        ("score chains.csv --table none.json", "there is no table none.json; train one with"),
         ("score chains.csv --table t.json --output t.json", "t.json already exists"),
         (
             "score chains.csv --table t.json --pseudo-counts 1,x",

@@ -19,7 +19,12 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "table.csv").write_text("a,b\n1,2\n")
     (tmp_path / "kappa.out").write_text("1.0 2.0 0.1 0.2 5.0\n")
     (tmp_path / "POSCAR").write_text("Si\n1.0\n5 0 0\n0 5 0\n")
+    (tmp_path / "bytes.out").write_bytes(bytes(range(256)))
+    (tmp_path / "one.eam").write_text("x\n")
+    (tmp_path / "other.yaml").write_text("structure: si.extxyz\npotential: Si.sw\n")
     (tmp_path / "empty").mkdir()
+    (tmp_path / "certificate").mkdir()
+    (tmp_path / "certificate" / "validation.json").write_text("{}")
     (tmp_path / "done").mkdir()
     (tmp_path / "done" / "run.json").write_text("{}")
     job = 'structure = "si.extxyz"\npotential = "Si.sw"\nsteps = 9\n'
@@ -46,6 +51,22 @@ def folder(tmp_path, monkeypatch):
             "Si.sw has no parameters for Au; it defines: Si",
         ),
         ("groups si.extxyz x<3 --picture a.bmp", "a.bmp: expected the name of a picture, which ends in .png"),
+        ("groups si.extxyz x<3 --picture no/a.png", "cannot write no/a.png: there is no folder no; make it"),
+        ("build silicon --out empty", "cannot write empty: it is a folder; give the name of a file as --out"),
+        ("build silicon --cells 1.5", "'--cells': '1.5'; expected a whole number"),
+        ("build silicon --lattice-constant 5m", "'--lattice-constant': '5m'; expected a number"),
+        ("sweep job.toml --seeds 0", "'--seeds': 0; expected a whole number above 0"),
+        ("cssp score table.csv", "there is no table cssp.json; train one with `taichimd cssp train`"),
+        ("view bytes.out", "trajectory bytes.out cannot be read: it is not text: byte 129 is not UTF-8"),
+        (
+            "report certificate",
+            "certificate/validation.json is damaged or of another program (certificates is missing)",
+        ),
+        ("validate one.eam", "one.eam ends on line 1, expected a comment line"),
+        ("run other.yaml", "other.yaml: expected a job file in TOML, whose name ends in .toml"),
+        ("mc job.toml", "job.toml: expected a structure file; mc has its settings as options"),
+        ("relax job.toml", "job.toml: expected a structure file; relax has its settings as options"),
+        ("run job.toml --time 1m", "time = '1m': expected a length of time with its unit"),
         ("demo --steps 0", "steps = 0: expected a whole number above 0"),
         ("view text.xyz", "cannot be read as the number of atoms: 'hello'; expected (extended) XYZ"),
         ("analyze text.xyz", "'hello' is not the number of atoms; expected a format"),

@@ -63,7 +63,7 @@ def test_hac_kappa_and_compute(tmp_path, call):
         f"convert {tmp_path}/compute.out --quantities jp,temperature --interval 100 --output {tmp_path}/t"
     )
     assert (code, err) == (0, "")
-    assert "1 rows: time_ps, temperature_0_K" in out
+    assert "1 row: time_ps, temperature_0_K" in out
     table = read_table(tmp_path / "t/flow.csv")
     assert (table["temperature_1_K"][0], table["heat_source_eV"][0], table["heat_sink_eV"][0]) == (2, 9, 10)
     assert table["jp_1_x_eVA_per_fs"][0] == pytest.approx(4.0 * 0.09822695, rel=1e-6)

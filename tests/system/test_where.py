@@ -112,6 +112,7 @@ def test_regions_side_by_side_share_no_atom():
     [
         ("5 < q < 15", "5 < q < 15: 'q' at character 5 is not expected; expected a condition"),
         ("x < ", "the end at character 5"),
+        (" ", "the text is empty; expected a condition such as x < 20"),
         ("x = 2", "'=' at character 3 is not understood; write == for equal"),
         ("(x < 2", "the end at character 7 is not expected; expected )"),
         ("x < 2 y > 3", "'y' at character 7 is not expected; expected and, or, or the end"),
@@ -129,7 +130,7 @@ def test_regions_side_by_side_share_no_atom():
         ("Si", "there is no group 'Si'"),
         ("x < 3 and Si", "there is no group 'Si' (character 11); write species Si"),
         ("x < -5", "it (x < -5) is empty: it has no atom"),
-        ("", "the end at character 1"),
+        ("", "the text is empty; expected a condition"),
         ("and", "'and' at character 1 is not expected"),
         ("x < 3 # tip", "'#' at character 7 is not understood"),
     ],

@@ -57,8 +57,8 @@ def read_funcfl(path: str | Path) -> Element:
     header = parse_comments(lines[:1], path)
     if len(lines) <= 3:
         raise ParameterFileError(
-            f"{path} has {len(lines)} lines, expected a comment line, Z mass a lattice, nrho drho nr dr "
-            "cutoff, and three tables (funcfl)"
+            f"{path} ends on line {len(lines) - (not lines[-1])}, expected a comment line, Z mass a lattice, "
+            "nrho drho nr dr cutoff, and three tables (funcfl)"
         )
     if len(lines) > 4 and len(lines[4].split()) >= 5 and not lines[2].split("#")[0].strip()[:1].isdigit():
         raise ParameterFileError(
