@@ -129,13 +129,13 @@ def start(backend: str = "auto") -> str:
                 f"the runtime {NAME} cannot start on {found}: {str(error).strip() or 'out of memory'}; "
                 "it takes 2 GB of virtual memory (ulimit -v) or more"
             ) from error
-        # The threads exist. Kernels are compiled for all processors: fewer threads take the same code.
-        config = _impl.current_cfg()
-        config.cpu_max_num_threads = max(config.cpu_max_num_threads, os.cpu_count() or 1)
         _backend = found
         PROCESS.started = True
         if interrupted():
             raise KeyboardInterrupt
+        # The threads exist. Kernels are compiled for all processors: fewer threads take the same code.
+        config = _impl.current_cfg()
+        config.cpu_max_num_threads = max(config.cpu_max_num_threads, os.cpu_count() or 1)
     elif backend not in ("auto", _backend):
         raise BackendError(
             f"backend {backend} was asked for, but this process already runs on {_backend}; "
