@@ -196,7 +196,7 @@ _HOW_LONG = {
     (False, False): "up to 15 seconds",
     (False, True): "about half a minute",
     (True, False): "about half a minute",
-    (True, True): "one to two minutes",
+    (True, True): "about a minute",
 }
 """A first start, with bond orders or without, and with a moving cell or without (docs/howto/gpu.md)."""
 

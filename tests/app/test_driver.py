@@ -386,7 +386,7 @@ def test_who_runs_under_taichi_is_told_of_the_faster_runtime():
     ("kind", "moves_cell", "how_long"),
     [
         (BOND_ORDER, False, "about half a minute"),
-        (BOND_ORDER, True, "one to two minutes"),
+        (BOND_ORDER, True, "about a minute"),
         (PAIR, False, "up to 15 seconds"),
     ],
 )

@@ -102,6 +102,16 @@ def started(case, cache, digits=0):
     return f"{row[cache]['wall_s']:.{digits}f}{'' if digits else ' s'}"
 
 
+def compiled(case, run):
+    """Seconds of compilation of a run on a GPU."""
+    (row,) = (row for row in of("starting_h200", "results") if row["case"] == case)
+    return f"{row[run]['compile_s']:.1f}"
+
+
+def commanded(line):
+    return f"{of('starting_h200', 'commands', line, 'wall_s'):.2f}"
+
+
 def written(frames, key):
     return f"{of('output_runs_h200', 'runs', frames, key):.2f}"
 
@@ -280,6 +290,25 @@ NUMBERS = [
         lambda: f"{started('tersoff npt-scr', 'cold')}; again {started('tersoff npt-scr', 'warm')}",
     ),
     ("docs/howto/gpu.md", "| pairs | 6", lambda: f"{started('lj', 'cold')}; again {started('lj', 'warm')}"),
+    *(
+        (STARTS, row, lambda case=case, run=run: compiled(case, run))
+        for row, case in (
+            ("  | pairs |", "lj"),
+            ("  | SW | 4.8", "sw"),
+            ("  | Tersoff | 20", "tersoff"),
+            ("  | Tersoff with `npt-scr`", "tersoff npt-scr"),
+        )
+        for run in ("cold", "larger_first", "larger_again")
+    ),
+    *(
+        (STARTS, row, lambda line=line: commanded(line))
+        for row, line in (
+            ("| `--help`", "--help"),
+            ("| `potentials`", "potentials"),
+            ("| `run` of a structure", "run no-such.xyz --potential Si.sw --steps 5"),
+            ("| `info`", "info"),
+        )
+    ),
     *(
         (STARTS, row, lambda case=case, cache=cache: started(case, cache, 1))
         for row, case in (
