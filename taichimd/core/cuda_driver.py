@@ -6,6 +6,8 @@ By C names, because the Python bindings are larger than taichimd, and slower to 
 
 import ctypes
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -74,19 +76,29 @@ def _make_context() -> None:
         driver.cuDevicePrimaryCtxRetain(ctypes.byref(ctypes.c_void_p()), 0)
 
 
+@contextmanager
+def first_context() -> Iterator[bool]:
+    """Make the context of the first device that of this thread, as it need not be; whether that was done."""
+    driver, context = _driver(), ctypes.c_void_p()
+    if driver is None or driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) != 0:
+        yield False
+        return
+    known = driver.cuCtxPushCurrent_v2(context) == 0
+    try:
+        yield known
+    finally:
+        if known:
+            driver.cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
+        driver.cuDevicePrimaryCtxRelease_v2(0)
+
+
 def free_bytes() -> int | None:
     """Free memory of the first device; None if the driver does not tell."""
-    driver, context = _driver(), ctypes.c_void_p()
     free, total = ctypes.c_size_t(0), ctypes.c_size_t(0)
-    # The runtime's context need not be current in this thread.
-    if driver is None or driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) != 0:
-        return None
-    known = driver.cuCtxPushCurrent_v2(context) == 0
-    if known:
-        known = driver.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total)) == 0
-        driver.cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
-    driver.cuDevicePrimaryCtxRelease_v2(0)
-    return free.value if known else None
+    with first_context() as known:
+        if known and _driver().cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total)) == 0:
+            return free.value
+    return None
 
 
 def copy(target: int, source: int, size: int, on_device: int, to_host: bool) -> bool:

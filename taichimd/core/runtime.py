@@ -31,6 +31,7 @@ from taichimd.core.errors import (
     TaichimdWarning,
 )
 from taichimd.core.exclusive import PROCESS, exclusive
+from taichimd.core.freed_arrays import give_back_in_any_thread
 from taichimd.core.hardware import cpu_name
 from taichimd.core.kernel_cache import place_for_kernels
 from taichimd.core.signals import interrupted
@@ -130,6 +131,8 @@ def start(backend: str = "auto") -> str:
                 "it takes 2 GB of virtual memory (ulimit -v) or more"
             ) from error
         _backend = found
+        if found == "cuda":
+            give_back_in_any_thread(ti.lang._ndarray.Ndarray)
         PROCESS.started = True
         if interrupted():
             raise KeyboardInterrupt
@@ -195,7 +198,7 @@ def blocks_for(threads: int) -> int:
     if backend() != "cuda":
         return 0
     per_multiprocessor = threads / (128 * multiprocessors())
-    steps = 2, 4, 8, 16, FULL_GRID, 2 * FULL_GRID, 4 * FULL_GRID
+    steps = 2, 3, 4, 8, 16, FULL_GRID, 2 * FULL_GRID, 4 * FULL_GRID
     return multiprocessors() * next((step for step in steps if per_multiprocessor <= step), steps[-1])
 
 
