@@ -113,7 +113,7 @@ def commanded(line):
 
 
 def written(frames, key):
-    return f"{of('output_runs_h200', 'runs', frames, key):.2f}"
+    return f"{of('output_h200', 'runs', frames, key):.2f}"
 
 
 def bytes_of(form, per_atom):
@@ -152,6 +152,15 @@ NUMBERS = [
         for key in ("steps", "output", "of_none")
     ),
     *((WRITTEN, "| none", lambda key=key: written("none", key)) for key in ("steps", "output", "end")),
+    *(
+        (
+            WRITTEN,
+            f"| {(8000, 64000)[k]:,} |",
+            lambda k=k, key=key: f"{of('output_h200', 'rows')[k][key]:.2f}",
+        )
+        for k in (0, 1)
+        for key in ("output_ms", "in_all_ms")
+    ),
     (CSSP, "| background | singlets + doublets + t", lambda: demonstrated("background", "segments")),
     (CSSP, "| independent | singlets + doublets + t", lambda: demonstrated("independent", "shuffled")),
     (CSSP, "| fifty chains", lambda: scored(1, "forward")),
@@ -312,9 +321,9 @@ NUMBERS = [
     *(
         (STARTS, row, lambda case=case, cache=cache: started(case, cache, 1))
         for row, case in (
-            ("| Tersoff |", "tersoff"),
-            ("| pairs |", "lj"),
-            ("| Tersoff with `npt-scr`", "tersoff npt-scr"),
+            ("| Tersoff | 24", "tersoff"),
+            ("| pairs | 6", "lj"),
+            ("| Tersoff with `npt-scr` | 48", "tersoff npt-scr"),
         )
         for cache in ("cold", "warm")
     ),
@@ -567,6 +576,18 @@ def rows_between(page, start, end):
             yield cells
 
 
+def test_starts_on_a_cpu_are_those_of_the_result():
+    names = {"tersoff": "Tersoff", "sw": "SW", "lj": "pairs", "tersoff npt-scr": "Tersoff with `npt-scr`"}
+    found = {(row["case"], row["runtime"]): row for row in of("starting_cpu", "results")}
+    for case, name in names.items():
+        times = [
+            f"{found[case, runtime][cache]['cpu_s']:.1f}"
+            for runtime in ("quadrants", "taichi")
+            for cache in ("cold", "warm")
+        ]
+        assert f"| {name} | {' | '.join(times)} |" in text_of(STARTS)
+
+
 def test_runtimes_have_the_times_of_the_results():
     cases = {"Tersoff Si": "tersoff-si", "Stillinger-Weber Si": "sw-si", "Lennard-Jones melt": "lj-melt"}
     files = "benchmarks_taichi_h100", "benchmarks_h100"
@@ -698,6 +719,15 @@ def test_an_earlier_commit_is_no_faster():
     )
     assert words in " ".join(text_of("docs/measurements/speed.md").split())
     assert all(one["same_bits"] for one in results)
+
+
+def test_blocks_of_the_gather_are_kept_where_they_are_faster():
+    ratios = {one["case"]: one["ratio"] for one in of("two_commits_sw_h200", "results")}
+    assert all(one["same_bits"] for one in of("two_commits_sw_h200", "results"))
+    gains = [100 * (1 - ratios[f"sw {atoms} nve"]) for atoms in ("64,000", "512,000")]
+    words = f"It saves {gains[0]:.0f} % with 64,000 atoms, {gains[1]:.0f} % with 512,000, and nothing"
+    assert words in text_of("docs/decisions/018-registers-and-shared-memory.md")
+    assert max(ratios.values()) < 1.01
 
 
 def test_fracture_has_the_numbers_of_the_result():
