@@ -730,6 +730,13 @@ def test_blocks_of_the_gather_are_kept_where_they_are_faster():
     assert max(ratios.values()) < 1.01
 
 
+def test_vectors_that_become_numbers_first_cost_no_step_time():
+    ratios = [one["ratio"] for one in of("two_commits_scalars_h200", "results")]
+    assert all(one["same_bits"] for one in of("two_commits_scalars_h200", "results"))
+    words = f"take {min(ratios):.2f} to {max(ratios):.2f} times as long as before (c3b8907a)"
+    assert words in text_of("docs/decisions/020-compilation.md")
+
+
 def test_fracture_has_the_numbers_of_the_result():
     _, *rows = rows_between("docs/ensembles/deformation.md", "**Fracture.**", "![Bars under tension")
     assert rows == [
