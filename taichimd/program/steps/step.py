@@ -111,7 +111,7 @@ def one_step(
     with_virial, to_the_end, few = want != FORCE, variant.to_the_end, variant.few
     drives, kinds = program.drives, coupling.drives
     walls_first = kinds.by_place and fills_device(variant.blocks)
-    # In smaller systems a block of so many threads would leave multiprocessors without one.
+    # Of three blocks of 128 threads for each multiprocessor, or fewer, all are resident at once.
     in_few_registers = (
         groups[0].in_moments
         and variant.on_gpu
