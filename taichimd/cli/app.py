@@ -83,7 +83,8 @@ def _of_job_file(arguments: Sequence[str]) -> str | None:
             f"{file}: expected a structure file; {command} has its settings as options, and only "
             "`taichimd run`, `taichimd sweep` and `taichimd groups` take a job file"
         )
-    if command == "run" and file.endswith((".yaml", ".yml", ".json")) and "--potential" not in arguments:
+    has_potential = any(word.partition("=")[0] == "--potential" for word in arguments)
+    if command == "run" and file.endswith((".yaml", ".yml", ".json")) and not has_potential:
         return (
             f"{file}: expected a job file in TOML, whose name ends in .toml, or a structure and --potential"
         )

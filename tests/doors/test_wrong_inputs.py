@@ -22,6 +22,7 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "bytes.out").write_bytes(bytes(range(256)))
     (tmp_path / "one.eam").write_text("x\n")
     (tmp_path / "other.yaml").write_text("structure: si.extxyz\npotential: Si.sw\n")
+    (tmp_path / "other.json").write_text("{}")
     (tmp_path / "empty").mkdir()
     (tmp_path / "certificate").mkdir()
     (tmp_path / "certificate" / "validation.json").write_text("{}")
@@ -64,6 +65,7 @@ def folder(tmp_path, monkeypatch):
         ),
         ("validate one.eam", "one.eam ends on line 1, expected a comment line"),
         ("run other.yaml", "other.yaml: expected a job file in TOML, whose name ends in .toml"),
+        ("run other.json --potential=Si.sw --steps 0", "steps = 0: expected a whole number above 0"),
         ("mc job.toml", "job.toml: expected a structure file; mc has its settings as options"),
         ("relax job.toml", "job.toml: expected a structure file; relax has its settings as options"),
         ("run job.toml --time 1m", "time = '1m': expected a length of time with its unit"),
