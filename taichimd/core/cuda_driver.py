@@ -78,7 +78,7 @@ def _make_context() -> None:
 
 @contextmanager
 def first_context() -> Iterator[bool]:
-    """Make the context of the first device that of this thread, as it need not be; whether that was done."""
+    """Make the first device's context current in this thread; yields whether the driver has done so."""
     driver, context = _driver(), ctypes.c_void_p()
     if driver is None or driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) != 0:
         yield False

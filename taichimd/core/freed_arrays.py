@@ -1,7 +1,7 @@
-"""Arrays of a GPU that Python gives back in any thread.
+"""Arrays of a GPU may be freed in any thread.
 
-Python's collector runs in whichever thread allocates, for example in the one that writes frames. The runtimes
-give memory back in the context of the calling thread; a thread that has none would end the process.
+Python's garbage collector runs in any thread, for example in the thread that writes frames. The runtimes free
+an array in the current context of the calling thread. Without a current context the process would end.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from taichimd.core.cuda_driver import first_context
 def give_back_in_any_thread(
     arrays: type[Any], in_context: Callable[[], AbstractContextManager[Any]] = first_context
 ) -> None:
-    """Have other threads than this one give arrays of a runtime, a class, back in the device's context."""
+    """Let other threads than this one free arrays of a runtime's class: in the first device's context."""
     home, give_back, this_thread = get_ident(), arrays.__del__, get_ident
 
     def freed(array: Any) -> None:

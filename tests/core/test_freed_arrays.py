@@ -34,15 +34,16 @@ def test_the_thread_that_started_the_runtime_gives_back_as_before():
 
 def test_another_thread_has_the_context_meanwhile():
     gc.disable()
-    array = arrays()()
-    # A cycle: whichever thread collects next gives it back.
-    array.itself = array
-    del array
-    assert said == []
-
-    thread = threading.Thread(target=gc.collect)
-    thread.start()
-    thread.join()
-    gc.enable()
+    try:
+        array = arrays()()
+        # A cycle: whichever thread collects next gives it back.
+        array.itself = array
+        del array
+        assert said == []
+        thread = threading.Thread(target=gc.collect)
+        thread.start()
+        thread.join()
+    finally:
+        gc.enable()
 
     assert said == ["begin", "given back", "end"]
